@@ -50,7 +50,8 @@ def compiled_as(path):
 BOARDS = sorted((ROOT / "boards").glob("*.mk"))
 # Of boards with the same code one is tested each time, the others in the long campaign.
 FIRST = {compiled_as(path): path.stem for path in reversed(BOARDS)}
-BUILD = ("build", make("all"))
+# With what Python loads: tests that run side by side would write it at once.
+BUILD = ("build", make("all", "python"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
 INT8 = [f"tests/python/int8/test_int8{part}.py" for part in ("", "_import", "_static")]

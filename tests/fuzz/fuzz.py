@@ -34,7 +34,7 @@ import branches  # noqa: E402
 import english  # noqa: E402
 import test_say_words  # noqa: E402
 import voice  # noqa: E402
-from harness import LINNET, linnet, suite  # noqa: E402
+from harness import LINNET, linnet, suite, unpack  # noqa: E402
 
 FUZZ = ROOT / "build" / "fuzz"
 SEEDS = FUZZ / "seeds"
@@ -222,8 +222,7 @@ def unpacked(target):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for archive in archives:
-            with tarfile.open(archive) as t:
-                t.extractall(folder, filter="data")
+            unpack(archive, folder)
         os.utime(folder)
     return folder
 

@@ -59,10 +59,15 @@ def suite():
     return folder
 
 
+def unpack(archive, folder):
+    """Unpacks an archive of tar; Debian 12's Python, 3.11.2, knows no filters yet."""
+    with tarfile.open(archive) as t:
+        t.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+
+
 def write_suite(archive, folder):
     if archive.is_file():
-        with tarfile.open(archive) as t:
-            t.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+        unpack(archive, folder)
     else:
         shutil.copytree(pathlib.Path(onnx.backend.test.__file__).parent / "data", folder, dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns("real"))
