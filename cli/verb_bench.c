@@ -43,7 +43,8 @@ static const lnt_option options[] = {
      "an input without a file is random in LOW <= x < HIGH, whole numbers too"},
     {"--sweep", "NAME=N,N,...", LNT_OPTION_TEXTS, &given.sweep,
      "measure at each of these extents; given again, at every combination"},
-    {"--save", "FILE", LNT_OPTION_TEXTS, &given.save, "of --sweep: also as .csv, .json, or .svg, a chart"},
+    {"--save", "FILE", LNT_OPTION_TEXTS, &given.save,
+     "of --vs and --sweep: also as .json or .svg, a chart;\na sweep as .csv, too"},
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (1); 0: as many as the machine gives"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
     {"--runs", "N", LNT_OPTION_COUNT, &given.runs, "timed runs (100)"},
@@ -426,6 +427,18 @@ static int check_paired(const char *path)
     return LNT_EXIT_OK;
 }
 
+/* takes: of the ending. */
+static lnt_status check_save(const char *path, lnt_status (*takes)(const char *path, lnt_error *err),
+                             lnt_error *err)
+{
+    const char *const read[] = {path, given.onnx};
+    for (size_t i = 0; i < given.save.n; i++) {
+        LNT_TRY(takes(given.save.item[i], err));
+        LNT_TRY(lnt_target_is_new("--save", given.save.item[i], read, 2, err));
+    }
+    return LNT_OK;
+}
+
 static int run_paired(const char *path)
 {
     const lnt_paired_options how = how_paired(path);
@@ -437,12 +450,17 @@ static int run_paired(const char *path)
     const int code = check_paired(path);
     if (code != LNT_EXIT_OK)
         return code;
-    lnt_status status = read_inputs(path, &in, &n, &int8, &err);
+    lnt_status status = check_save(path, lnt_paired_takes, &err);
+    if (status == LNT_OK)
+        status = read_inputs(path, &in, &n, &int8, &err);
     if (status == LNT_OK)
         status = lnt_paired_run(&how, in, n, &paired, &err);
+    if (status == LNT_OK)
+        lnt_paired_print(&how, &paired, given.json);
+    for (size_t i = 0; status == LNT_OK && i < given.save.n; i++)
+        status = lnt_paired_save(&how, &paired, given.save.item[i], &err);
     if (status != LNT_OK)
         return lnt_failed(&lnt_verb_bench, &err);
-    lnt_paired_print(&how, &paired, given.json);
     if (!paired.agree && int8 && lnt_ort_saturates())
         fprintf(
             stderr,
@@ -529,14 +547,9 @@ static lnt_status sweep_row(const char *path, lnt_opened *o, const lnt_sweep *s,
 
 static lnt_status prepare_sweep(const char *path, lnt_sweep *s, lnt_error *err)
 {
-    const char *const read[] = {path, given.onnx};
     LNT_TRY(lnt_sweep_parse(&given.sweep, s, err));
     s->paired = given.vs >= 0;
-    for (size_t i = 0; i < given.save.n; i++) {
-        LNT_TRY(lnt_sweep_takes(given.save.item[i], err));
-        LNT_TRY(lnt_target_is_new("--save", given.save.item[i], read, 2, err));
-    }
-    return LNT_OK;
+    return check_save(path, lnt_sweep_takes, err);
 }
 
 static int run_sweep(const char *path)
@@ -587,8 +600,8 @@ static int run_alone(const char *path)
 /* What goes together. */
 static int check_sweep(void)
 {
-    if (given.save.n && !given.sweep.n)
-        return lnt_usage_error(&lnt_verb_bench, "--save belongs to --sweep");
+    if (given.save.n && !given.sweep.n && given.vs < 0)
+        return lnt_usage_error(&lnt_verb_bench, "--save belongs to --vs and --sweep");
     if (given.sweep.n && given.data)
         return lnt_usage_error(&lnt_verb_bench, "--sweep and --data exclude each other");
     if (given.sweep.n && given.trace)
@@ -648,7 +661,7 @@ const lnt_verb lnt_verb_bench = {
                 "linnet bench model.lnt --dim T=200 --trace\n"
                 "linnet bench model.lnt --sweep batch=1,2,4,8 --sweep length=64,256 --range ids=0:30000\n"
                 "linnet bench model.lnt --data test_data_set_0 --level scalar\n"
-                "linnet bench model.lnt --vs onnxruntime --onnx model.onnx --threads 2\n"
+                "linnet bench model.lnt --vs onnxruntime --onnx model.onnx --threads 2 --save ratios.svg\n"
                 "linnet bench --kernels conv pool --level avx2",
     .options = options,
     .n_options = sizeof options / sizeof *options,

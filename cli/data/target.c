@@ -3,8 +3,10 @@
 
 #include "cli/data/audio.h"
 #include "cli/data/model.h"
+#include "formats/lnt_file.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,4 +84,20 @@ lnt_status lnt_target_takes_tensor(const char *option, const char *path, lnt_err
                 "no ending)",
                 option, path, ending);
     return LNT_OK;
+}
+
+lnt_status lnt_target_write(const char *path, lnt_writer *write, const void *what, lnt_error *err)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    LNT_REQUIRE(out, err, LNT_E_MEMORY, "no memory for %s", path);
+    write(what, out);
+    const bool whole = !ferror(out);
+    lnt_status status =
+        fclose(out) == 0 && whole ? LNT_OK : lnt_fail(err, LNT_E_MEMORY, "no memory for %s", path);
+    if (status == LNT_OK)
+        status = lnt_write_atomic(path, text, bytes, err);
+    free(text);
+    return status;
 }

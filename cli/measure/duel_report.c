@@ -1,5 +1,8 @@
-/* duel_report.c — results of the paired benchmark, as tables or JSON. */
+/* duel_report.c — results of the paired benchmark, as tables or JSON, and into files. */
 #include "cli/measure/duel.h"
+
+#include "cli/data/model.h"
+#include "cli/data/target.h"
 #include "cli/shell/json.h"
 #include "cli/shell/table.h"
 
@@ -40,9 +43,9 @@ static void json_side(lnt_json *j, const char *key, const lnt_paired_side *s)
     lnt_json_end(j, '}');
 }
 
-static void print_json(const lnt_paired_options *o, const lnt_paired *d)
+static void write_json(const lnt_paired_options *o, const lnt_paired *d, FILE *out)
 {
-    lnt_json j = {.out = stdout};
+    lnt_json j = {.out = out};
     lnt_json_begin(&j, NULL, '{');
     lnt_json_number(&j, "ratio", d->ratio);
     lnt_json_number(&j, "ratio_low", d->low);
@@ -67,54 +70,60 @@ static void print_json(const lnt_paired_options *o, const lnt_paired *d)
     lnt_json_end(&j, '}');
 }
 
-static void row_head(lnt_table *t, const char *what)
+static void put_row(lnt_paired_row *row, const char *what, bool size, double linnet, double ort)
 {
-    lnt_table_cell(t, "%s", what);
+    *row = (lnt_paired_row){what, size, linnet, ort};
 }
 
-static void row_ratio(lnt_table *t, double linnet, double ort)
+static void put_time(lnt_paired_rows *r, const char *what, double linnet, double ort)
 {
-    if (linnet > 0 && ort > 0)
-        lnt_table_cell(t, "%.2f", ort / linnet);
-    else
-        lnt_table_cell(t, "-");
+    put_row(&r->row[r->n++], what, false, linnet, ort);
 }
 
-static void row_time(lnt_table *t, const char *what, double linnet, double ort)
+static void put_size(lnt_paired_rows *r, const char *what, uint64_t linnet, uint64_t ort)
 {
-    char text[24];
-    row_head(t, what);
-    lnt_table_cell(t, "%s", lnt_time_text(linnet, text));
-    lnt_table_cell(t, "%s", lnt_time_text(ort, text));
-    row_ratio(t, linnet, ort);
-}
-
-static void row_size(lnt_table *t, const char *what, uint64_t linnet, uint64_t ort)
-{
-    char text[24];
-    row_head(t, what);
-    lnt_table_cell(t, "%s", lnt_size_text(linnet, text));
-    lnt_table_cell(t, "%s", lnt_size_text(ort, text));
-    row_ratio(t, (double)linnet, (double)ort);
+    put_row(&r->row[r->n++], what, true, (double)linnet, (double)ort);
 }
 
 /* What the processes tell that are started for it. */
-static void row_starts(lnt_table *t, const lnt_paired_side *a, const lnt_paired_side *b)
+static void put_starts(lnt_paired_rows *r, const lnt_paired_side *a, const lnt_paired_side *b)
 {
-    row_time(t, "open library", a->library, b->library);
-    row_time(t, "load", a->load, b->load);
-    row_time(t, "load, cold", a->load_cold, b->load_cold);
-    row_time(t, "first run", a->first, b->first);
-    row_time(t, "start to output", a->start, b->start);
-    row_time(t, "start, cold", a->start_cold, b->start_cold);
+    put_time(r, "open library", a->library, b->library);
+    put_time(r, "load", a->load, b->load);
+    put_time(r, "load, cold", a->load_cold, b->load_cold);
+    put_time(r, "first run", a->first, b->first);
+    put_time(r, "start to output", a->start, b->start);
+    put_time(r, "start, cold", a->start_cold, b->start_cold);
 }
 
-static void row_memory(lnt_table *t, const lnt_paired_side *a, const lnt_paired_side *b)
+static void put_memory(lnt_paired_rows *r, const lnt_paired_side *a, const lnt_paired_side *b)
 {
-    row_size(t, "peak memory", a->reply.peak * 1024, b->reply.peak * 1024);
-    row_size(t, "without process", (a->reply.peak - a->reply.base) * 1024,
+    put_size(r, "peak memory", a->reply.peak * 1024, b->reply.peak * 1024);
+    put_size(r, "without process", (a->reply.peak - a->reply.base) * 1024,
              (b->reply.peak - b->reply.base) * 1024);
-    row_size(t, "private dirty", a->reply.dirty * 1024, b->reply.dirty * 1024);
+    put_size(r, "private dirty", a->reply.dirty * 1024, b->reply.dirty * 1024);
+}
+
+const char *lnt_paired_text(const lnt_paired_row *row, double value, char text[24])
+{
+    return row->size ? lnt_size_text((uint64_t)value, text) : lnt_time_text(value, text);
+}
+
+void lnt_paired_list(const lnt_paired_options *o, const lnt_paired *d, lnt_paired_rows *r)
+{
+    const lnt_paired_side *a = &d->linnet, *b = &d->ort;
+    r->n = 0;
+    put_size(r, "model", a->model_bytes, b->model_bytes);
+    put_size(r, "code and data", a->reply.library_bytes, b->reply.library_bytes);
+    if (o->starts)
+        put_starts(r, a, b);
+    put_time(r, "fastest", a->min, b->min);
+    put_time(r, "median", a->p50, b->p50);
+    put_time(r, "95 %", a->p95, b->p95);
+    put_time(r, "processor time", a->cpu, b->cpu);
+    if (o->starts)
+        put_memory(r, a, b);
+    put_size(r, "arena", a->reply.arena, b->reply.arena);
 }
 
 static void print_outputs(const lnt_paired *d)
@@ -124,7 +133,7 @@ static void print_outputs(const lnt_paired *d)
     lnt_table_begin(&t, "lrrlrrl", heads);
     for (uint32_t i = 0; i < d->n_outputs; i++) {
         const lnt_comparison *c[2] = {&d->output[i].plain, &d->output[i].optimized};
-        row_head(&t, d->output[i].name);
+        lnt_table_cell(&t, "%s", d->output[i].name);
         for (int k = 0; k < 2; k++) {
             lnt_table_cell(&t, "%.1e", c[k]->relative);
             lnt_table_cell(&t, "%.9f", c[k]->cosine);
@@ -141,18 +150,20 @@ static void print_tables(const lnt_paired_options *o, const lnt_paired *d)
     const char *const heads[] = {"", lnt_cli_text("linnet %s", a->reply.version),
                                  lnt_cli_text("onnxruntime %s", b->reply.version), "ratio"};
     lnt_table t;
+    lnt_paired_rows r;
+    lnt_paired_list(o, d, &r);
     lnt_table_begin(&t, "lrrr", heads);
-    row_size(&t, "model", a->model_bytes, b->model_bytes);
-    row_size(&t, "code and data", a->reply.library_bytes, b->reply.library_bytes);
-    if (o->starts)
-        row_starts(&t, a, b);
-    row_time(&t, "fastest", a->min, b->min);
-    row_time(&t, "median", a->p50, b->p50);
-    row_time(&t, "95 %", a->p95, b->p95);
-    row_time(&t, "processor time", a->cpu, b->cpu);
-    if (o->starts)
-        row_memory(&t, a, b);
-    row_size(&t, "arena", a->reply.arena, b->reply.arena);
+    for (size_t i = 0; i < r.n; i++) {
+        const lnt_paired_row *row = &r.row[i];
+        char text[24];
+        lnt_table_cell(&t, "%s", row->what);
+        lnt_table_cell(&t, "%s", lnt_paired_text(row, row->linnet, text));
+        lnt_table_cell(&t, "%s", lnt_paired_text(row, row->ort, text));
+        if (row->linnet > 0 && row->ort > 0)
+            lnt_table_cell(&t, "%.2f", row->ort / row->linnet);
+        else
+            lnt_table_cell(&t, "-");
+    }
     lnt_table_print(&t, stdout);
     print_outputs(d);
     printf("\nratio %.3f, 95 %% interval %.3f to %.3f: %s (%" PRId64 " processes of %" PRId64
@@ -166,5 +177,36 @@ static void print_tables(const lnt_paired_options *o, const lnt_paired *d)
 
 void lnt_paired_print(const lnt_paired_options *o, const lnt_paired *d, bool json)
 {
-    json ? print_json(o, d) : print_tables(o, d);
+    json ? write_json(o, d, stdout) : print_tables(o, d);
+}
+
+/* ---- files ---- */
+
+typedef struct result {
+    const lnt_paired_options *options;
+    const lnt_paired *paired;
+} result;
+
+static void save_json(const void *what, FILE *out)
+{
+    const result *r = what;
+    write_json(r->options, r->paired, out);
+}
+
+static void save_chart(const void *what, FILE *out)
+{
+    const result *r = what;
+    lnt_paired_chart(r->options, r->paired, out);
+}
+
+lnt_status lnt_paired_takes(const char *path, lnt_error *err)
+{
+    LNT_REQUIRE(lnt_ends_with(path, ".json") || lnt_ends_with(path, ".svg"), err, LNT_E_ARGUMENT,
+                "--save %s: a comparison is saved as .json or .svg, a sweep of it as .csv, too", path);
+    return LNT_OK;
+}
+
+lnt_status lnt_paired_save(const lnt_paired_options *o, const lnt_paired *d, const char *path, lnt_error *err)
+{
+    return lnt_target_write(path, lnt_ends_with(path, ".svg") ? save_chart : save_json, &(result){o, d}, err);
 }

@@ -2,6 +2,7 @@
 #include "cli/measure/sweep.h"
 
 #include "cli/data/model.h"
+#include "cli/data/target.h"
 #include "cli/shell/json.h"
 #include "cli/shell/table.h"
 #include "formats/lnt_file.h"
@@ -237,14 +238,27 @@ static void write_csv(const lnt_sweep *s, FILE *out)
 
 /* ---- files ---- */
 
-typedef void sweep_writer(const lnt_sweep *s, FILE *out);
+static void save_csv(const void *s, FILE *out)
+{
+    write_csv(s, out);
+}
 
-static sweep_writer *writer_of(const char *path)
+static void save_json(const void *s, FILE *out)
+{
+    write_json(s, out);
+}
+
+static void save_chart(const void *s, FILE *out)
+{
+    lnt_sweep_chart(s, out);
+}
+
+static lnt_writer *writer_of(const char *path)
 {
     static const struct {
         const char *ending;
-        sweep_writer *write;
-    } kind[] = {{".csv", write_csv}, {".json", write_json}, {".svg", lnt_sweep_chart}};
+        lnt_writer *write;
+    } kind[] = {{".csv", save_csv}, {".json", save_json}, {".svg", save_chart}};
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
         if (lnt_ends_with(path, kind[i].ending))
             return kind[i].write;
@@ -260,16 +274,5 @@ lnt_status lnt_sweep_takes(const char *path, lnt_error *err)
 
 lnt_status lnt_sweep_save(const lnt_sweep *s, const char *path, lnt_error *err)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    LNT_REQUIRE(out, err, LNT_E_MEMORY, "no memory for %s", path);
-    writer_of(path)(s, out);
-    const bool whole = !ferror(out);
-    lnt_status status =
-        fclose(out) == 0 && whole ? LNT_OK : lnt_fail(err, LNT_E_MEMORY, "no memory for %s", path);
-    if (status == LNT_OK)
-        status = lnt_write_atomic(path, text, bytes, err);
-    free(text);
-    return status;
+    return lnt_target_write(path, writer_of(path), s, err);
 }

@@ -1,4 +1,5 @@
 /* sweep_chart.c — a sweep as a picture: rows a second over the values of the last axis. */
+#include "cli/measure/svg.h"
 #include "cli/measure/sweep.h"
 
 #include <inttypes.h>
@@ -9,18 +10,6 @@ enum { LEFT = 90, TOP = 40, WIDTH = 560, HEIGHT = 300, LINE = 18, MOST_TICKS = 5
 
 static const char *const COLOR[] = {"#2a6fbb", "#c2571a", "#3d8b37", "#8a4fa3", "#a3333d", "#5c6670"};
 enum { COLORS = sizeof COLOR / sizeof *COLOR };
-
-static void put_text(const char *text, FILE *out)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-        }
-}
 
 static double rate(const lnt_sweep_row *row, bool ort)
 {
@@ -56,7 +45,7 @@ static void put_axes(const lnt_sweep *s, const lnt_sweep_axis *last, double scal
                 x_of(i, last->n), TOP + HEIGHT + LINE, last->value[i]);
     fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", LEFT + WIDTH / 2,
             TOP + HEIGHT + 2 * LINE);
-    put_text(last->name, out);
+    lnt_svg_text(last->name, out);
     fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">rows a second%s</text>\n", LEFT, TOP - LINE,
             s->paired ? "; dashed: onnxruntime" : "");
 }
@@ -89,7 +78,7 @@ static void put_legend(const lnt_sweep *s, const lnt_sweep_row *row, int y, cons
             LEFT + WIDTH + 20, y - 4, LEFT + WIDTH + 46, y);
     for (size_t k = 0; k + 1 < s->n_axes; k++) {
         fputs(k ? ", " : "", out);
-        put_text(s->axis[k].name, out);
+        lnt_svg_text(s->axis[k].name, out);
         fprintf(out, " %" PRId64, row->extent[k]);
     }
     fputs("</text>\n", out);
@@ -101,13 +90,7 @@ void lnt_sweep_chart(const lnt_sweep *s, FILE *out)
     const size_t lines = s->n_rows / last->n;
     const double scale = scale_of(s);
     const int legend = s->n_axes > 1 ? TOP + LINE * (int)lines : 0, height = TOP + HEIGHT + 3 * LINE;
-    fprintf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-        "role=\"img\">\n<style>text{font:12px "
-        "sans-serif;fill:#333}.g{stroke:#ddd}.l{fill:none;stroke-width:2}.o{stroke-dasharray:5 4}</style>\n"
-        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-        LEFT + WIDTH + (s->n_axes > 1 ? 220 : 40), legend > height ? legend : height);
+    lnt_svg_begin(LEFT + WIDTH + (s->n_axes > 1 ? 220 : 40), legend > height ? legend : height, out);
     put_axes(s, last, scale, out);
     for (size_t i = 0; i < lines; i++) {
         const char *color = COLOR[i % COLORS];

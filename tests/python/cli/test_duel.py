@@ -6,6 +6,7 @@ import pathlib
 import platform
 import shutil
 import subprocess
+import xml.etree.ElementTree
 
 import numpy as np
 import onnx
@@ -81,6 +82,21 @@ def test_table_has_a_verdict(tmp_path):
     model = product(tmp_path / "m.onnx")
     done = duel(convert(model), model, "--dim", "N=3", *FEW[:-1])
     assert done.returncode == 0 and "95 % interval" in done.stdout and "start to output" in done.stdout
+
+
+def test_it_is_kept(tmp_path):
+    """The name of the model stands in the chart, whatever is in it."""
+    model = product(tmp_path / "a<b>&.onnx")
+    lnt, chart, figures = convert(model), tmp_path / "r.svg", tmp_path / "r.json"
+    done = duel(lnt, model, "--dim", "N=3", *FEW, "--save", chart, "--save", figures)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(figures.read_text()) == json.loads(done.stdout)
+    texts = [e.text or "" for e in xml.etree.ElementTree.fromstring(chart.read_text()).iter()]
+    assert any(str(model) in text for text in texts) and {"model", "median", "peak memory", "1", "10"} <= set(texts)
+    done = duel(lnt, model, "--dim", "N=3", *FEW, "--save", tmp_path / "r.csv")
+    assert done.returncode == 2 and ".json or .svg" in done.stderr
+    done = duel(lnt, model, "--dim", "N=3", *FEW, "--save", model)
+    assert done.returncode == 2
 
 
 def test_states_are_carried_by_both(tmp_path):

@@ -123,7 +123,7 @@ def test_names_are_quoted(tmp_path):
     (["--sweep", "batch=99999999999999999999"], ["--sweep NAME=N,N,..."]),
     (["--sweep", "batch=1", "--sweep", "batch=2"], ["batch is there twice"]),
     (["--sweep", "batch=1", "--save", "r.png"], ["r.png", ".csv, .json or .svg"]),
-    (["--save", "r.csv"], ["--save belongs to --sweep"]),
+    (["--save", "r.csv"], ["--save belongs to --vs and --sweep"]),
     (["--sweep", "batch=1", "--trace"], ["exclude"]),
     (["--sweep", "batch=1", "--data", "here"], ["exclude"]),
     (["--sweep", "batch=1", "--range", "ids=5:5"], ["--range NAME=LOW:HIGH", "ids=5:5"]),
