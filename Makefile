@@ -386,7 +386,7 @@ demo: deps  ## speak, and find the speech in a sound: make demo, or make demo WA
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet $(BUILD)/vad $(SILERO)
 	$(Q)mkdir -p $(DEMO)
 	$(Q)$(BUILD)/linnet say "Your tea is ready." -f $(DEMO)/tea.wav
-	$(Q)$(MAKE) --no-print-directory $(WAV)
+	$(Q)$(MAKE) --no-print-directory $(DEMO)/sentences.wav $(WAV)
 	$(Q)$(BUILD)/linnet convert $(SILERO) -o $(DEMO)/vad.lnt $(VAD_STATE) > $(DEMO)/convert.txt
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
@@ -399,7 +399,7 @@ $(BUILD)/vad: $(addprefix examples/vad/,vad.c detector.c live.c segments.c) $(VA
 
 $(DEMO)/sentences.wav: examples/vad/make_audio.py speech/voices/robin.lnt
 	@mkdir -p $(@D)
-	$(Q)python3 $< $@ $(BUILD)/linnet
+	$(Q)python3 $< $@ $(BUILD)/linnet $(@D)/frame.wav
 
 $(SILERO): | $(PYTHON)
 	$(Q)$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps -d .deps silero-vad==6.2.0
@@ -465,7 +465,7 @@ $(WAKEWORD): | $(PYTHON)
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
               python3 python3-venv
-DEBS_TEST := espeak-ng cmake groff-base zsh fish libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+DEBS_TEST := espeak-ng cmake graphviz groff-base zsh fish libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
 # none. An update that fails for some index does no harm as long as the packages are found.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""make_audio.py OUT.wav [LINNET]: sentences spoken by Linnet's own voice (by the program LINNET, else the one along PATH), with pauses
-between them and noise over all, at the 16 kHz that the model takes. The same file every time: the noise is seeded."""
+"""make_audio.py OUT.wav [LINNET [FRAME.wav]]: sentences spoken by Linnet's own voice (by the program LINNET, else the one along PATH),
+with pauses between them and noise over all, at the 16 kHz that the model takes. The same file every time: the noise is seeded.
+FRAME.wav: as many samples of the first sentence as the model takes at once."""
 import array
 import io
 import random
@@ -16,6 +17,7 @@ SENTENCES = [  # (seconds of silence before it, how loud, text)
 ]
 TAIL = 1.1
 RATE = 16000
+FRAME = 576
 NOISE = 110  # peak, of 32767
 
 
@@ -27,6 +29,14 @@ def speak(linnet, volume, text):
         return array.array("h", w.readframes(w.getnframes()))
 
 
+def write(path, samples):
+    with wave.open(path, "wb") as w:
+        w.setnchannels(1)
+        w.setsampwidth(2)
+        w.setframerate(RATE)
+        w.writeframes(samples.tobytes())
+
+
 def main():
     linnet = sys.argv[2] if len(sys.argv) > 2 else "linnet"
     samples = array.array("h")
@@ -36,11 +46,10 @@ def main():
     samples.extend([0] * int(TAIL * RATE))
     rng = random.Random(1)
     noisy = array.array("h", (max(-32768, min(32767, s // 2 + rng.randint(-NOISE, NOISE))) for s in samples))
-    with wave.open(sys.argv[1], "wb") as w:
-        w.setnchannels(1)
-        w.setsampwidth(2)
-        w.setframerate(RATE)
-        w.writeframes(noisy.tobytes())
+    write(sys.argv[1], noisy)
+    if len(sys.argv) > 3:
+        start = 3 * RATE // 2
+        write(sys.argv[3], noisy[start : start + FRAME])
 
 
 main()
