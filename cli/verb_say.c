@@ -28,7 +28,7 @@ static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data, *lexicon;
     const char *pack, *output, *prompts, *cache;
     lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
-    double noise, length, noise_w, speed, volume, silence;
+    double noise, length, noise_w, speed, pitch, volume, silence;
     int64_t seed, threads, window, cache_bytes;
     int naming, print, stream, sound, queue;
     bool raw, as_computed, json_input, json, debug, quiet, version, gpu;
@@ -37,6 +37,7 @@ static struct {
            .length = NAN,
            .noise_w = NAN,
            .speed = NAN,
+           .pitch = 1,
            .volume = 1,
            .silence = 0,
            .cache_bytes = 64 << 20};
@@ -75,6 +76,8 @@ static const lnt_option options[] = {
      "of each phoneme, more is slower (the voice's)"},
     {"--noise_scale", "X", LNT_OPTION_NUMBER, &given.noise, "of the sound (the voice's)"},
     {"--noise_w, --noise_w_scale", "X", LNT_OPTION_NUMBER, &given.noise_w, "of lengths (the voice's)"},
+    {"--pitch", "X", LNT_OPTION_NUMBER, &given.pitch,
+     "2 is an octave higher, 0.5 lower, at the same speed; the voice seems smaller or\nlarger with it (1)"},
     {"--volume", "X", LNT_OPTION_NUMBER, &given.volume, "of each sentence's loudest sample, at most 1 (1)"},
     {"--no-normalize", NULL, LNT_OPTION_FLAG, &given.as_computed, "sentences as loud as they are computed"},
     {"--sentence_silence", "S", LNT_OPTION_NUMBER, &given.silence, "seconds between sentences of a text (0)"},
@@ -218,6 +221,7 @@ static lnt_status take_options(const lnt_voice *voice, lnt_say_options *how, lnt
     how->seed = (uint64_t)given.seed;
     how->as_computed = given.as_computed;
     how->volume = (float)given.volume;
+    how->pitch = (float)given.pitch;
     how->sentence_silence = given.silence;
     if (!isnan(given.noise))
         how->noise = (float)given.noise;
@@ -595,6 +599,8 @@ static const char *contradiction(const lnt_texts *words)
         return "--window belongs to --stream auto";
     if (given.speed == 0)
         return "--speed 0 never ends";
+    if (!(given.pitch >= 0.5 && given.pitch <= 2))
+        return "--pitch is from 0.5 to 2";
     if (arguments && (given.files.n || given.json_input))
         return "texts on the command line, or --input_file and --json-input";
     return NULL;

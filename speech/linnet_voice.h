@@ -63,7 +63,7 @@ LNT_API lnt_status lnt_voice_speaker(const lnt_voice *voice, uint32_t k, const c
 /* What a text is written in. */
 typedef enum lnt_voice_form {
     LNT_VOICE_TEXT = 0,     /* UTF-8; phonemes between [[ and ]]; where it begins with <speak> also
-                             * <break time="300ms"/> and <prosody rate="80%" volume="loud"> */
+                             * <break time="300ms"/> and <prosody rate="80%" pitch="+2st" volume="loud"> */
     LNT_VOICE_PHONEMES = 1, /* the voice's symbols, one sentence */
     LNT_VOICE_IDS = 2       /* numbers with blanks between them, one sentence */
 } lnt_voice_form;
@@ -97,6 +97,7 @@ typedef struct lnt_say_options {
     double sentence_silence;          /* seconds between sentences */
     const lnt_voice_silence *silence; /* besides the voice's own */
     size_t n_silences;
+    float pitch; /* times the voice's, 0.5 to 2; 0: 1. What is spoken slower is played faster: formants move with it */
 } lnt_say_options;
 
 /* What the voice itself says, volume 1, seed 0. */

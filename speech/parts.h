@@ -9,7 +9,7 @@ typedef struct lnt_part {
     size_t n_ids;
     double silence;       /* seconds behind it */
     bool ends_a_sentence; /* and another follows: between them is the silence that the options ask for, too */
-    float rate, volume;   /* times the options'; 0: 1 */
+    float rate, volume, pitch; /* times the options'; 0: 1 */
 } lnt_part;
 
 /* An array of lnt_grow. */

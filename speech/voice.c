@@ -5,6 +5,7 @@
 #include "runtime/internal.h"
 #include "speech/markup/ssml.h"
 #include "speech/parts.h"
+#include "speech/sound/pitch.h"
 #include "speech/windows.h"
 
 #include <math.h>
@@ -26,6 +27,7 @@ struct lnt_voice {
     lnt_lexicon_file lexicon; /* of a voice of ARPAbet */
     int16_t *pcm;             /* of a sentence */
     size_t pcm_room;
+    lnt_pitch pitch;      /* of the present run of the model */
     lnt_parts parts;      /* of the last text spoken */
     int durations;        /* number of that output, of which marks are made; -1: there is none */
     lnt_voice_mark *mark; /* an lnt_grow array */
@@ -190,6 +192,7 @@ void lnt_voice_destroy(lnt_voice **voice)
     lnt_script_free(&v->script);
     lnt_parts_free(&v->parts);
     lnt_windows_free(&v->windows);
+    lnt_pitch_free(&v->pitch);
     lnt_free(&lnt_malloc_allocator, v->pcm);
     lnt_free(&lnt_malloc_allocator, v->mark);
     lnt_bump_free(&v->passing);
@@ -317,6 +320,7 @@ static lnt_status plan_run(lnt_voice *v, const lnt_ssml_run *run, const lnt_say_
     for (size_t i = before; i < to->n; i++) {
         to->part[i].rate = run->rate;
         to->part[i].volume = run->volume;
+        to->part[i].pitch = run->pitch;
     }
     if (to->n > before)
         to->part[to->n - 1].silence += run->silence;
@@ -431,7 +435,8 @@ static lnt_status set_input(lnt_voice *v, voice_input k, uint32_t rank, int64_t 
 static lnt_status set_inputs(speech *s, const int64_t *ids, const int64_t *n_ids)
 {
     lnt_voice *v = s->voice;
-    memcpy(s->scales, (const float[]){s->how.noise, s->how.length, s->how.noise_w}, sizeof s->scales);
+    memcpy(s->scales, (const float[]){s->how.noise, s->how.length * s->how.pitch, s->how.noise_w},
+           sizeof s->scales);
     LNT_TRY(set_input(v, INPUT_IDS, 2, *n_ids, ids, s->err));
     LNT_TRY(set_input(v, INPUT_LENGTHS, 1, 1, n_ids, s->err));
     LNT_TRY(set_input(v, INPUT_SCALES, 1, v->short_scales ? 2 : 3, s->scales, s->err));
@@ -494,12 +499,19 @@ static lnt_status send_silence(speech *s, double seconds)
     return LNT_OK;
 }
 
-/* An lnt_windows_emit. */
-static lnt_status say_samples(void *user, const float *x, size_t n)
+/* last: of the run. */
+static lnt_status say_samples(speech *s, const float *x, size_t n, bool last)
 {
-    speech *s = user;
+    if (s->how.pitch != 1)
+        LNT_TRY(lnt_pitch_feed(&s->voice->pitch, x, n, last, &x, &n, s->err));
     LNT_TRY(to_pcm(s, x, n));
     return send(s, s->voice->pcm, n);
+}
+
+/* An lnt_windows_emit. */
+static lnt_status say_window(void *user, const float *x, size_t n)
+{
+    return say_samples(user, x, n, false);
 }
 
 /* The next n samples, from `at` on, are what the model makes of id. Those of a pad belong to the symbol before it;
@@ -520,8 +532,9 @@ static lnt_status add_mark(lnt_voice *v, int64_t id, size_t at, size_t n, lnt_er
     return LNT_OK;
 }
 
-/* Marks of a run whose sound has n samples and is not emitted yet. */
-static lnt_status add_marks(lnt_voice *v, const int64_t *ids, size_t n_ids, size_t n, lnt_error *err)
+/* Marks of a run whose sound has n samples before its pitch is changed, and is not emitted yet. */
+static lnt_status add_marks(lnt_voice *v, const int64_t *ids, size_t n_ids, size_t n, double pitch,
+                            lnt_error *err)
 {
     lnt_tensor t; /* [1, ids], int64, frames */
     size_t frames = 0, before = 0;
@@ -534,9 +547,11 @@ static lnt_status add_marks(lnt_voice *v, const int64_t *ids, size_t n_ids, size
     }
     LNT_REQUIRE(fits && frames <= n, err, LNT_E_SHAPE,
                 "the model's output durations does not tell how long each id sounds");
+    const double hop = frames ? (double)(n / frames) / pitch : 0;
     for (size_t i = 0; i < n_ids; before += (size_t)frame[i++]) {
-        const size_t hop = frames ? n / frames : 0;
-        LNT_TRY(add_mark(v, ids[i], v->emitted + before * hop, (size_t)frame[i] * hop, err));
+        const size_t at = (size_t)((double)before * hop),
+                     end = (size_t)((double)(before + (size_t)frame[i]) * hop);
+        LNT_TRY(add_mark(v, ids[i], v->emitted + at, end - at, err));
     }
     return LNT_OK;
 }
@@ -546,22 +561,28 @@ static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
     lnt_voice *v = s->voice;
     const int64_t length = (int64_t)n_ids;
     lnt_tensor sound; /* [.., samples], float */
+    LNT_REQUIRE(s->how.pitch >= 0.25f && s->how.pitch <= 4, s->err, LNT_E_VALUE,
+                "the pitch is from a quarter to four times the voice's, not %g times", (double)s->how.pitch);
+    LNT_TRY(lnt_pitch_begin(&v->pitch, s->how.pitch, s->err));
     LNT_TRY(set_inputs(s, ids, &length));
-    if (v->windows.value)
-        return lnt_windows_run(&v->windows, v->session, v->output, say_samples, s, s->err);
+    if (v->windows.value) {
+        LNT_TRY(lnt_windows_run(&v->windows, v->session, v->output, say_window, s, s->err));
+        return say_samples(s, NULL, 0, true);
+    }
     LNT_TRY(lnt_run(v->session, s->err));
     LNT_TRY(lnt_get_output(v->session, v->output, &sound, s->err));
     if (v->durations >= 0)
-        LNT_TRY(add_marks(v, ids, n_ids, sound.bytes / sizeof(float), s->err));
-    return say_samples(s, sound.data, sound.bytes / sizeof(float));
+        LNT_TRY(add_marks(v, ids, n_ids, sound.bytes / sizeof(float), s->how.pitch, s->err));
+    return say_samples(s, sound.data, sound.bytes / sizeof(float), true);
 }
 
 static lnt_status say_parts(speech *s, const lnt_part *part, size_t n)
 {
-    const float length = s->how.length, volume = s->how.volume;
+    const float length = s->how.length, volume = s->how.volume, pitch = s->how.pitch;
     for (size_t k = 0; k < n; k++) {
         s->how.length = part[k].rate > 0 ? length / part[k].rate : length;
         s->how.volume = part[k].rate > 0 ? volume * part[k].volume : volume;
+        s->how.pitch = part[k].rate > 0 ? pitch * part[k].pitch : pitch;
         if (part[k].n_ids)
             LNT_TRY(say_ids(s, part[k].ids, part[k].n_ids));
         LNT_TRY(send_silence(s, part[k].silence));
@@ -586,6 +607,7 @@ static lnt_status check(const lnt_voice *v, const lnt_say_options *o, lnt_error 
                 err, LNT_E_ARGUMENT, "scales are from 0 to 1000, that of lengths above 0");
     LNT_REQUIRE(in_range(o->volume, 1000) && in_range(o->sentence_silence, 60), err, LNT_E_ARGUMENT,
                 "the volume is from 0 to 1000, silence from 0 to 60 seconds");
+    LNT_REQUIRE(o->pitch >= 0.5f && o->pitch <= 2, err, LNT_E_ARGUMENT, "the pitch is from 0.5 to 2");
     for (size_t i = 0; i < o->n_silences; i++) {
         const char *p = o->silence[i].phoneme;
         const unsigned n = lnt_utf8_bytes(p);
@@ -602,7 +624,8 @@ void lnt_voice_defaults(const lnt_voice *voice, lnt_say_options *options)
                                  .noise = c->noise,
                                  .length = c->length,
                                  .noise_w = c->noise_w,
-                                 .volume = 1};
+                                 .volume = 1,
+                                 .pitch = 1};
 }
 
 lnt_status lnt_voice_take_options(const lnt_voice *voice, const lnt_say_options *given, lnt_say_options *how,
@@ -612,6 +635,7 @@ lnt_status lnt_voice_take_options(const lnt_voice *voice, const lnt_say_options 
         LNT_TRY(lnt_take_struct(given, how, sizeof *how, "lnt_say_options", err));
     else
         lnt_voice_defaults(voice, how);
+    how->pitch = how->pitch == 0 ? 1 : how->pitch;
     return check(voice, how, err);
 }
 

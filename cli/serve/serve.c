@@ -49,11 +49,10 @@ lnt_status lnt_server_speaker(const lnt_server *s, const char *name, int64_t *id
 static const struct {
     const char *key;
     size_t at; /* of a float in lnt_say_options */
-} numbers[] = {{"length_scale", offsetof(lnt_say_options, length)},
-               {"noise_scale", offsetof(lnt_say_options, noise)},
-               {"noise_w_scale", offsetof(lnt_say_options, noise_w)},
-               {"noise_w", offsetof(lnt_say_options, noise_w)},
-               {"volume", offsetof(lnt_say_options, volume)}};
+} numbers[] = {
+    {"length_scale", offsetof(lnt_say_options, length)},   {"noise_scale", offsetof(lnt_say_options, noise)},
+    {"noise_w_scale", offsetof(lnt_say_options, noise_w)}, {"noise_w", offsetof(lnt_say_options, noise_w)},
+    {"volume", offsetof(lnt_say_options, volume)},         {"pitch", offsetof(lnt_say_options, pitch)}};
 
 /* *found false: there is none, or null. */
 static lnt_status number_member(const lnt_json_value *given, const char *key, double *value, bool *found,

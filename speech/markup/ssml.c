@@ -1,4 +1,4 @@
-/* ssml.c — pauses, rate and volume within a text. */
+/* ssml.c — pauses, rate, pitch and volume within a text. */
 #include "speech/markup/ssml.h"
 
 #include "base/lnt_assert.h"
@@ -11,7 +11,7 @@ enum { DEPTH = 16 /* elements within each other */, NAME = 32 };
 
 typedef struct level {
     char element[NAME];
-    float rate, volume;
+    float rate, volume, pitch;
 } level;
 
 typedef struct reader {
@@ -140,6 +140,19 @@ static float volume_of(const char *text)
                                                  : factor(text, words, sizeof words / sizeof *words);
 }
 
+/* Semitones and changes in percent, too: "+2st", "-10%". */
+static float pitch_of(const char *text)
+{
+    static const word words[] = {{"x-low", 0.7f}, {"low", 0.85f}, {"medium", 1},
+                                 {"default", 1},  {"high", 1.2f}, {"x-high", 1.5f}};
+    char *end;
+    const float x = strtof(text, &end);
+    if (end != text && strcmp(end, "st") == 0)
+        return powf(2, x / 12);
+    return *text == '+' || *text == '-' ? 1 + factor(text, NULL, 0)
+                                        : factor(text, words, sizeof words / sizeof *words);
+}
+
 /* "300ms" or "1.5s"; negative: neither. */
 static double seconds_of(const char *text)
 {
@@ -162,7 +175,7 @@ static void next_run(reader *r, double silence)
     const level *l = &r->stack[r->depth];
     *r->to++ = '\0';
     r->run[r->n].silence = silence;
-    r->run[++r->n] = (lnt_ssml_run){.text = r->to, .rate = l->rate, .volume = l->volume};
+    r->run[++r->n] = (lnt_ssml_run){.text = r->to, .rate = l->rate, .volume = l->volume, .pitch = l->pitch};
 }
 
 static lnt_status pause(reader *r, const tag *t)
@@ -178,22 +191,36 @@ static lnt_status pause(reader *r, const tag *t)
     return LNT_OK;
 }
 
+static bool multiply(float *by, float x, float least, float most)
+{
+    *by *= x;
+    return x >= least && x <= most;
+}
+
+/* An attribute of <prosody>; false: it is none that is known here. */
+static bool take_prosody(level *l, const char *name, const char *value)
+{
+    if (strcmp(name, "rate") == 0)
+        return multiply(&l->rate, rate_of(value), 0.1f, 10);
+    if (strcmp(name, "volume") == 0)
+        return multiply(&l->volume, volume_of(value), 0, 10);
+    if (strcmp(name, "pitch") == 0)
+        return multiply(&l->pitch, pitch_of(value), 0.5f, 2);
+    return false;
+}
+
 static lnt_status open_element(reader *r, const tag *t)
 {
     const level *outer = &r->stack[r->depth];
     LNT_REQUIRE(r->depth + 1 < DEPTH, r->err, LNT_E_LIMIT, "SSML: more than %d elements within each other",
                 DEPTH - 1);
     level *l = &r->stack[r->depth + 1];
-    *l = (level){.rate = outer->rate, .volume = outer->volume};
+    *l = (level){.rate = outer->rate, .volume = outer->volume, .pitch = outer->pitch};
     memcpy(l->element, t->element, NAME);
     const bool prosody = strcmp(t->element, "prosody") == 0;
     for (unsigned i = 0; prosody && i < t->n; i++) {
-        const bool rate = strcmp(t->name[i], "rate") == 0, volume = strcmp(t->name[i], "volume") == 0;
-        const float x = rate ? rate_of(t->value[i]) : volume ? volume_of(t->value[i]) : NAN;
-        if (!(x >= (rate ? 0.1f : 0) && x <= 10))
+        if (!take_prosody(l, t->name[i], t->value[i]))
             return refuse(r, t, i);
-        l->rate *= rate ? x : 1;
-        l->volume *= volume ? x : 1;
     }
     if (t->empty)
         return LNT_OK;
@@ -234,12 +261,12 @@ lnt_status lnt_ssml_read(const char *text, lnt_bump *memory, const lnt_ssml_run 
     size_t most = 1;
     for (const char *at = text; (at = strchr(at, '<')) != NULL; at++)
         most++;
-    reader r = {.at = text, .err = err, .stack = {{.rate = 1, .volume = 1}}};
+    reader r = {.at = text, .err = err, .stack = {{.rate = 1, .volume = 1, .pitch = 1}}};
     r.run = lnt_bump_alloc(memory, most * sizeof *r.run, err);
     r.to = lnt_bump_alloc(memory, bytes + 1, err);
     if (!r.run || !r.to)
         return LNT_E_MEMORY;
-    r.run[0] = (lnt_ssml_run){.text = r.to, .rate = 1, .volume = 1};
+    r.run[0] = (lnt_ssml_run){.text = r.to, .rate = 1, .volume = 1, .pitch = 1};
     while (*r.at)
         if (*r.at == '<')
             LNT_TRY(take_element(&r));

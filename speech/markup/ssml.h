@@ -1,5 +1,5 @@
-/* ssml.h — pauses, rate and volume within a text: three elements of the Speech Synthesis Markup Language (W3C, 1.1),
- * <speak>, <break> and <prosody>. */
+/* ssml.h — pauses, rate, pitch and volume within a text: three elements of the Speech Synthesis Markup Language (W3C,
+ * 1.1), <speak>, <break> and <prosody>. */
 #ifndef LNT_SPEECH_MARKUP_SSML_H
 #define LNT_SPEECH_MARKUP_SSML_H
 
@@ -7,9 +7,9 @@
 
 /* A stretch of text between tags. */
 typedef struct lnt_ssml_run {
-    const char *text;   /* without tags; may be empty */
-    float rate, volume; /* times the usual */
-    double silence;     /* seconds behind it */
+    const char *text;          /* without tags; may be empty */
+    float rate, volume, pitch; /* times the usual */
+    double silence;            /* seconds behind it */
 } lnt_ssml_run;
 
 /* Does it begin with <speak? */

@@ -379,8 +379,9 @@ uint64_t lnt_pack_sound_key(uint64_t parts_key, const lnt_say_options *how)
                            float_bits(how->noise) << 32 | float_bits(how->length),
                            float_bits(how->noise_w) << 32 | float_bits(how->volume),
                            double_bits(how->sentence_silence),
-                           how->as_computed};
-    return hash_numbers(of, sizeof of / sizeof *of);
+                           how->as_computed,
+                           float_bits(how->pitch)};
+    return hash_numbers(of, sizeof of / sizeof *of - (how->pitch == 1));
 }
 
 static lnt_status say_ids(const prompt_view *v, lnt_voice *voice, const lnt_say_options *how,

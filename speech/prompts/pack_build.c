@@ -103,7 +103,7 @@ static lnt_status speak(packer *p, entry *e)
     const char *text;
     LNT_TRY(lnt_slots_fill(e->prompt->text, NULL, 0, &p->memory, &text, p->err));
     LNT_REQUIRE(!lnt_is_ssml(text), p->err, LNT_E_UNSUPPORTED,
-                "prompt %s: a pack keeps no rate and volume: write it without <speak>", e->prompt->name);
+                "prompt %s: a pack keeps no rate, pitch and volume: write it without <speak>", e->prompt->name);
     LNT_TRY(lnt_voice_plan(p->voice, text, p->how, &parts, p->err));
     e->parts_key = lnt_pack_parts_key(p->voice, e->prompt->text, p->how);
     e->prompt->missing = parts->missing;

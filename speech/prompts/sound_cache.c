@@ -91,6 +91,7 @@ static lnt_status put_part(bytes *b, const lnt_part *p, lnt_error *err)
     LNT_TRY(put_double(b, p->silence, err));
     LNT_TRY(put(b, p->ends_a_sentence, 1, err));
     LNT_TRY(put_float(b, p->rate, err));
+    LNT_TRY(put_float(b, p->pitch, err));
     return put_float(b, p->volume, err);
 }
 
@@ -110,6 +111,7 @@ static lnt_status make_key(lnt_sound_cache *c, const lnt_voice *voice, const lnt
     LNT_TRY(put_float(b, how->length, err));
     LNT_TRY(put_float(b, how->noise_w, err));
     LNT_TRY(put_float(b, how->volume, err));
+    LNT_TRY(put_float(b, how->pitch, err));
     LNT_TRY(put(b, how->as_computed, 1, err));
     LNT_TRY(put_double(b, how->sentence_silence, err));
     for (size_t i = 0; i < parts->n; i++)

@@ -5,10 +5,62 @@
 #include "speech/clauses.h"
 #include "speech/letters.h"
 #include "speech/linnet_voice.h"
+#include "speech/sound/pitch.h"
 #include "speech/read_json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- pitch ---- */
+
+enum { SOUND = 4001 };
+
+/* x[0..SOUND), in pieces of `piece`: y, of the number returned. */
+static size_t change_pitch(const float *x, double ratio, size_t piece, float *y)
+{
+    lnt_pitch p = {0};
+    lnt_error err = {0};
+    size_t n = 0;
+    for (int twice = 0; twice < 2; twice++) {
+        n = 0;
+        assert_int_equal(lnt_pitch_begin(&p, ratio, &err), LNT_OK);
+        for (size_t at = 0; at <= SOUND; at += piece) {
+            const float *made;
+            size_t m;
+            const size_t size = SOUND - at < piece ? SOUND - at : piece;
+            assert_int_equal(lnt_pitch_feed(&p, x + at, size, at + piece > SOUND, &made, &m, &err), LNT_OK);
+            if (m)
+                memcpy(y + n, made, m * sizeof *y);
+            n += m;
+        }
+    }
+    lnt_pitch_free(&p);
+    return n;
+}
+
+/* A tone becomes one as many times as high, whatever the pieces; one that would be above the band goes. */
+static void test_pitch(void **state)
+{
+    static const double ratios[] = {0.5, 0.77, 1, 1.3, 2};
+    static float x[SOUND], whole[2 * SOUND + 2], pieces[2 * SOUND + 2];
+    const double turn = 2 * 3.14159265358979323846;
+    (void)state;
+    for (size_t k = 0; k < sizeof ratios / sizeof *ratios; k++)
+        for (double tone = 0.03; tone < 0.45; tone += 0.1) { /* of the rate */
+            for (size_t i = 0; i < SOUND; i++)
+                x[i] = (float)sin(turn * tone * (double)i);
+            const size_t n = change_pitch(x, ratios[k], SOUND + 1, whole);
+            assert_int_equal(n, (size_t)ceil(SOUND / ratios[k]));
+            assert_int_equal(change_pitch(x, ratios[k], 97, pieces), n);
+            assert_memory_equal(pieces, whole, n * sizeof *whole);
+            const bool above = tone * ratios[k] > 0.56;
+            if (!above && tone * ratios[k] > 0.44) /* where the filter falls */
+                continue;
+            for (size_t i = 100; i + 100 < n; i++)
+                assert_true(fabs(whole[i] - (above ? 0 : sin(turn * tone * ratios[k] * (double)i))) < 2e-3);
+        }
+}
 
 /* ---- JSON ---- */
 
@@ -316,6 +368,7 @@ static void test_what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pitch),
         cmocka_unit_test(test_json_is_read),
         cmocka_unit_test(test_json_that_is_none_is_refused),
         cmocka_unit_test(test_json_without_blanks),

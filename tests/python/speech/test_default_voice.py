@@ -165,6 +165,32 @@ def test_tells_when_each_symbol_sounds(tmp_path):
     assert len(lines) == len(times) and abs(float(lines[0].split()[1]) - edges[0][1]) < 1e-3
 
 
+def hertz(sound):
+    """The median pitch, by autocorrelation."""
+    found = []
+    for at in range(0, len(sound) - 1024, 160):
+        x = sound[at:at + 1024] - np.mean(sound[at:at + 1024])
+        same = np.array([x[:-k] @ x[k:] / (np.linalg.norm(x[:-k]) * np.linalg.norm(x[k:]) + 1) for k in range(40, 250)])
+        if same.max() > 0.6:
+            found.append(16000 / (40 + np.argmax(same)))
+    return np.median(found)
+
+
+def test_pitch(tmp_path):
+    """As high as was asked for, as long as before, and so are the times."""
+    text = "You will follow me now, will you?"
+    times, sound = [], []
+    for pitch in (1, 1.4):
+        told = json.loads(linnet("say", text, "--pitch", pitch, "--print", "times", "--json").stdout)
+        times.append(told["texts"][0]["times"])
+        sound.append(np.frombuffer(spoken(LINNET, text, "--pitch", pitch, "--output_raw").stdout, "<i2").astype(float))
+    assert 1.25 < hertz(sound[1]) / hertz(sound[0]) < 1.55
+    assert abs(len(sound[1]) / len(sound[0]) - 1) < 0.05
+    assert len(times[1]) == len(times[0]) and abs(times[1][-1]["to"] / times[0][-1]["to"] - 1) < 0.05
+    for wrong in (0, 0.4, 2.1, "nan"):
+        assert linnet("say", text, "--pitch", wrong, "-f", tmp_path / "x.wav").returncode == USAGE
+
+
 def test_a_voice_without_durations_says_so(voices):
     done = linnet("say", "-m", voices / "one.lnt", "--stream", "off", "--ids", "1 0 20 0 2", "--print", "times")
     assert done.returncode not in (OK, USAGE) and "durations" in done.stderr

@@ -33,8 +33,8 @@ def test_lines(voices, tmp_path):
     assert found == [False, False, True]
 
 
-@pytest.mark.parametrize("options", [("--seed", 1), ("--speed", 2), ("-s", "bert"), ("--volume", 0.5), ("--no-normalize",),
-                                     ("--sentence_silence", 1), ("--noise_w", 0), ("--phoneme_silence", ",", 0.1)])
+@pytest.mark.parametrize("options", [("--seed", 1), ("--speed", 2), ("--pitch", 1.2), ("-s", "bert"), ("--volume", 0.5),
+                                     ("--no-normalize",), ("--sentence_silence", 1), ("--noise_w", 0), ("--phoneme_silence", ",", 0.1)])
 def test_what_decides_a_sound(voices, tmp_path, options):
     cache = tmp_path / "cache"
     text = "The door, is open. Please close it."

@@ -40,6 +40,8 @@ def test_a_prompt_sounds_as_its_text(voices, packs):
         assert np.array_equal(prompt(voices, packs / f"{sound}.lpk", "door_open", "--espeak", "/bin/false"), door)
     slow = raw(voices, DOOR, "--speed", 0.8, "-s", "bert", name="three.lnt")
     assert np.array_equal(prompt(voices, packs / "pcm.lpk", "door_open", "--speed", 0.8, "-s", "bert"), slow)
+    high = raw(voices, DOOR, "--pitch", 1.5, name="three.lnt")
+    assert np.array_equal(prompt(voices, packs / "pcm.lpk", "door_open", "--pitch", 1.5), high)
     assert not np.array_equal(slow, door)
 
 

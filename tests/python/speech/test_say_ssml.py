@@ -54,6 +54,18 @@ def test_rate_and_volume_multiply(sound):
     assert not parts[len(usual) + 200:2 * len(usual) - 200].any() and np.array_equal(parts[:len(usual)], usual)
 
 
+def test_pitch(sound):
+    text = "The door is open."
+    high = sound(text, "--pitch", 1.5)
+    for pitch in ("150%", "+50%", "x-high", "+7.0195500086539st"):
+        assert np.array_equal(sound(f"<speak><prosody pitch='{pitch}'>{text}</prosody></speak>"), high)
+    assert np.array_equal(sound(f"<speak><prosody pitch='75%'>{text}</prosody></speak>", "--pitch", 2), high)
+    assert np.array_equal(sound(f"<speak><prosody pitch='default'>{text}</prosody></speak>"), sound(text))
+    done = linnet("say", "<speak><prosody pitch='200%'><prosody pitch='200%'><prosody pitch='+1%'>x</prosody></prosody></prosody></speak>",
+                  "--print", "times")
+    assert done.returncode == 2 and "not 4.04 times" in done.stderr
+
+
 def test_elsewhere_a_bracket_is_text(sound):
     assert phonemes("1 <speak> 2") and len(sound("<speaker> is a word")) > 5000
 
@@ -65,7 +77,8 @@ def test_elsewhere_a_bracket_is_text(sound):
     ("<speak><break time='1e9s'/></speak>", "1e9s"),
     ("<speak><break time='nans'/></speak>", "nans"),
     ("<speak><break time='1s'>text</break></speak>", "<break"),
-    ("<speak><prosody pitch='high'>x</prosody></speak>", "pitch"),
+    ("<speak><prosody pitch='200Hz'>x</prosody></speak>", "200Hz"),
+    ("<speak><prosody pitch='+13st'>x</prosody></speak>", "+13st"),
     ("<speak><prosody rate='0%'>x</prosody></speak>", "rate"),
     ("<speak><prosody volume='loudest'>x</prosody></speak>", "loudest"),
     ("<speak>it does not end", "<speak> does not end"),

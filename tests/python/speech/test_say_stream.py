@@ -42,6 +42,16 @@ def test_pieces_sound_as_the_whole(voices, high, name, level):
         assert np.array_equal(raw(path.parent, *args, *how, name=path.name), whole), how
 
 
+@pytest.mark.parametrize("pitch", [0.7, 1.25])
+def test_pieces_of_another_pitch(voices, pitch):
+    args = ["--ids", IDS, "--seed", 3, "--pitch", pitch]
+    whole = raw(voices, *args, "--stream", "off", "--no-normalize")
+    slower = raw(voices, "--ids", IDS, "--seed", 3, "--length_scale", voice.piper_config()["inference"]["length_scale"] * pitch)
+    assert len(whole) == np.ceil(len(slower) / np.float32(pitch))
+    for how in ([], ["--window", 8], ["--window", 64, "--threads", 2]):
+        assert np.array_equal(raw(voices, *args, *how), whole), how
+
+
 def test_pieces_of_a_vocoder(tmp_path):
     """From its input; each piece alone, with what the metadata say around it."""
     onnx.save(voice.build_vocoder(voice.Size()), tmp_path / "v.onnx")
