@@ -225,7 +225,8 @@ const lnt_verb lnt_verb_verify = {
         "itself with nothing but the model file. The whole file's hashes are checked, too.\n"
         "An element passes within atol + rtol * |expected| or, where neither is given, within 1e-5 of the\n"
         "largest finite magnitude of its output (the verdict tells how many); with --max-rel X within X\n"
-        "times that magnitude and not otherwise. NaN passes only against NaN, an infinity only against the\n"
+        "times that magnitude and not otherwise; of the suite, whose rule is ONNX's, within 2^-24 of it, "
+        "and\nthe line tells so. NaN passes only against NaN, an infinity only against the\n"
         "same one; integers and bools must be equal. Exit code 1: something differs; 2: nothing to compare\n"
         "with.",
     .examples = "linnet verify model.lnt\n"

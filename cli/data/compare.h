@@ -13,7 +13,9 @@ typedef struct lnt_rule {
     double rtol, atol, max_rel, share;
 } lnt_rule;
 
-#define LNT_RULE_SUITE ((lnt_rule){.rtol = 1e-3, .atol = 1e-7}) /* the ONNX suite's own */
+/* The ONNX suite's own, and what the last bit of a float cannot tell of the largest magnitude: reference noise of that
+ * size, as in dft_inverse's zeros, is not asked for. */
+#define LNT_RULE_SUITE ((lnt_rule){.rtol = 1e-3, .atol = 1e-7, .share = 0x1p-24})
 
 typedef struct lnt_comparison {
     bool pass;

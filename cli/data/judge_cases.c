@@ -67,6 +67,9 @@ static lnt_status verify_outputs(const lnt_verify_options *how, const lnt_opened
         compare_output(how, &got, &c->out[i], &result);
         if (how->report)
             how->report(how->arg, c, info.name, &got, &result);
+        if (result.pass && result.by_share && !*reason)
+            snprintf(reason, 256, "%.40s: %.40s %" PRId64 " elements within %g of the largest alone", c->name,
+                     info.name, result.by_share, how->rule.share);
         if (result.pass)
             continue;
         if (*verdict == LNT_VERDICT_PASS)

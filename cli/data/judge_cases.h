@@ -25,7 +25,8 @@ typedef struct lnt_verify_options {
 
 typedef enum lnt_verdict { LNT_VERDICT_PASS, LNT_VERDICT_MISMATCH } lnt_verdict;
 
-/* Runs every case on an opened model. *verdict is valid if OK is returned; reason says why a case fails. */
+/* Runs every case on an opened model. *verdict is valid if OK is returned; reason says why a case fails, or by which
+ * rule its elements pass where that is not rtol and atol. */
 lnt_status lnt_verify_cases(const lnt_verify_options *how, lnt_opened *o, const lnt_cases *cases,
                             lnt_verdict *verdict, char reason[256], lnt_error *err);
 
