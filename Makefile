@@ -120,8 +120,8 @@ ONNX := convert/import/onnx
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,$(call rooms,convert))) $(BUILD)/obj/$(ONNX).pb-c.o)
 SPEECH_OBJ := $(if $(VOICES),$(call objects,$(call sources,$(call rooms,speech))))
 # Device builds leave out the converter's verbs; static programs open no libraries.
-CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c cli/serve/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
-            $(if $(or $(STATIC),$(LEFT_OUT)),cli/measure/library_dl.c,cli/measure/library_none.c) $(LEFT_OUT)
+CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c cli/serve/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c $(wildcard cli/pictures/*.c)) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
+            $(if $(or $(STATIC),$(LEFT_OUT)),cli/shell/library_dl.c,cli/shell/library_none.c) $(LEFT_OUT)
 CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,$(call rooms,cli) ops/check) $(wildcard boards/$(or $(SYSTEM),none)/cli/*.c)))
 
 ifneq ($(CONVERTER),)
@@ -465,7 +465,7 @@ $(WAKEWORD): | $(PYTHON)
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
               python3 python3-venv
-DEBS_TEST := espeak-ng cmake graphviz groff-base zsh fish libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+DEBS_TEST := espeak-ng cmake graphviz groff-base zsh fish libcmocka-dev libopenjp2-7 libpng16-16 libtiff6 libturbojpeg0 libwebp7 xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
 # none. An update that fails for some index does no harm as long as the packages are found.

@@ -1,6 +1,7 @@
 /* model.c — opening the model a verb was given, and what statuses mean to the shell. */
 #include "cli/data/model.h"
 
+#include "cli/pictures/image_decoder.h"
 #include "cli/shell/suggest.h"
 #include "runtime/resources.h"
 
@@ -111,9 +112,21 @@ void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes)
     }
 }
 
+/* What the program itself brings: its workstations' build. */
+#ifdef LNT_CONVERTER
+static const lnt_custom_op *const own_operators = &lnt_image_decoder;
+enum { OWN_OPERATORS = 1 };
+#else
+static const lnt_custom_op *const own_operators = NULL;
+enum { OWN_OPERATORS = 0 };
+#endif
+
 lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error *err)
 {
-    const lnt_model_options options = {.struct_bytes = sizeof options, .flags = LNT_LOAD_FULL};
+    const lnt_model_options options = {.struct_bytes = sizeof options,
+                                       .flags = LNT_LOAD_FULL,
+                                       .custom = own_operators,
+                                       .n_custom = OWN_OPERATORS};
     const double start = lnt_now();
     *o = (lnt_opened){.image = image, .image_bytes = bytes};
     const lnt_status status = lnt_model_create_from_memory(image, bytes, &options, &o->model, err);
@@ -164,7 +177,8 @@ static lnt_status convert_and_open(const char *path, const lnt_convert_options *
 lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options, uint32_t flags,
                            lnt_opened *o, lnt_error *err)
 {
-    const lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
+    const lnt_model_options how = {
+        .struct_bytes = sizeof how, .flags = flags, .custom = own_operators, .n_custom = OWN_OPERATORS};
     if (lnt_names_onnx(path))
         return convert_and_open(path, options, o, err);
     const double start = lnt_now();

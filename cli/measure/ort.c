@@ -2,7 +2,7 @@
 #include "cli/measure/ort.h"
 
 #include "cli/shell/args.h"
-#include "cli/measure/library.h"
+#include "cli/shell/library.h"
 #include "cli/measure/ort_api.h"
 
 #include <glob.h>

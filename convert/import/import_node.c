@@ -493,10 +493,13 @@ static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
     return lnt_import_list_failure(im, n, lnt_graph_infer_node(im->g, node));
 }
 
-/* True if --custom names the operator: the host will bring it. */
+/* True if --custom names the operator: the host will bring it. So it does ImageDecoder, as the program does, for the
+ * runtime knows no formats of pictures. */
 static bool is_custom(const lnt_importer *im, const lnt_inode *n)
 {
     const size_t domain = strlen(n->domain);
+    if (!domain && strcmp(n->op, "ImageDecoder") == 0)
+        return true;
     for (size_t i = 0; i < im->options->n_custom; i++) {
         const char *name = im->options->custom[i];
         if (strncmp(name, n->domain, domain) == 0 && name[domain] == '.' &&

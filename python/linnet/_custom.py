@@ -60,16 +60,16 @@ def _split(name: str) -> tuple[str, str]:
     domain, _, op = name.rpartition("::" if "::" in name else ".")
     if not domain or not op:
         raise ValueError(f"{name!r}: an operator's name is DOMAIN::NAME, as in 'acme::Blur'")
-    return domain, op
+    return "" if domain == "ai.onnx" else domain, op
 
 
 def register(name: str, fn: Callable[..., Any], shape: Callable[..., Any] | None = None, values: Iterable[int] = ()) -> None:
     """Has sessions that are made from now on compute the nodes of a custom operator in Python.
 
-    name: "DOMAIN::NAME" (or "DOMAIN.NAME"), as the ONNX model has it. fn(*inputs, **attributes) is given numpy arrays of its
-    own, None for a skipped input, and returns the output, or a tuple of them, of the shapes and types that `shape` told.
-    shape(*inputs, **attributes) is given a TensorSpec of each input, and returns (extents, numpy type) of the output, or a list
-    of them; by default the one output is as the first input. values: numbers of inputs whose elements `shape` needs.
+    name: "DOMAIN::NAME" (or "DOMAIN.NAME"), as the ONNX model has it; "ai.onnx::ImageDecoder" is ONNX's own. fn(*inputs, **attributes)
+    is given numpy arrays of its own, None for a skipped input, and returns the output, or a tuple of them, of the shapes and types
+    that `shape` told. shape(*inputs, **attributes) is given a TensorSpec of each input, and returns (extents, numpy type) of the
+    output, or a list of them; by default the one output is as the first input. values: numbers of inputs whose elements `shape` needs.
 
     Both may be called from any thread, one at a time. What they raise ends the run (or the making of the session) in a LinnetError that
     names the node; the exception is its __cause__. Raises ValueError for a name without a domain. A name registered again is replaced;

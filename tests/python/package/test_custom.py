@@ -51,6 +51,20 @@ def test_a_function_computes_a_node_with_its_attributes():
     assert seen[0] == ((2, 3), np.float32, -1.5, others)
 
 
+def test_a_picture_is_decoded_by_who_wants_to():
+    """ImageDecoder, which the program has and the library has not."""
+    data = np.arange(6, dtype=np.uint8)
+    decoder = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 20]>
+        decoder (uint8[N] data) => (uint8[H, W, C] image) { image = ImageDecoder <pixel_format = "BGR"> (data) }""")
+    with pytest.raises(linnet.LinnetError, match="ImageDecoder"):
+        linnet.InferenceSession(decoder.SerializeToString()).run(None, {"data": data})
+    linnet.register("ai.onnx::ImageDecoder", lambda data, pixel_format: data.reshape(1, 2, 3), values=[0],
+                    shape=lambda data, pixel_format: ((1, len(data.value) // 3, 3), np.uint8))
+    np.testing.assert_array_equal(linnet.InferenceSession(decoder.SerializeToString()).run(None, {"data": data})[0],
+                                  data.reshape(1, 2, 3))
+    linnet.unregister("ai.onnx::ImageDecoder")
+
+
 def test_a_file_converted_before_and_a_name_with_a_dot(tmp_path):
     linnet.register("acme.Clip", lambda x, **_: x + 1)
     linnet.convert(CLIP.SerializeToString(), tmp_path / "m.lnt")

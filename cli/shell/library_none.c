@@ -1,5 +1,5 @@
 /* library_none.c — a program linked statically opens no libraries. */
-#include "cli/measure/library.h"
+#include "cli/shell/library.h"
 
 lnt_status lnt_library_symbol(const char *path, const char *symbol, void **address, lnt_error *err)
 {

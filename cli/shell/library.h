@@ -1,6 +1,6 @@
 /* library.h — shared libraries opened at run time. */
-#ifndef LNT_CLI_MEASURE_LIBRARY_H
-#define LNT_CLI_MEASURE_LIBRARY_H
+#ifndef LNT_CLI_SHELL_LIBRARY_H
+#define LNT_CLI_SHELL_LIBRARY_H
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* library_dl.c — shared libraries by dlopen. */
-#include "cli/measure/library.h"
+#include "cli/shell/library.h"
 
 #include "base/file.h"
 
