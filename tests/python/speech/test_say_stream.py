@@ -1,19 +1,24 @@
 """`linnet say` by pieces: where `convert` cuts, that pieces sound as the whole does, and what cannot be cut."""
 
 import json
+import os
+import re
+import shutil
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
 import voice
 
-from harness import linnet
+from harness import LINNET, LONG, ROOT, levels, linnet
 from linnet_ctypes import Model, Session
 from test_say import OK, UNSUPPORTED, USAGE, raw, say
 
 # Piper's "high" has four upsamplings, three kinds of blocks, and dilations to 5.
 HIGH = voice.Size(vocabulary=166, stochastic=True, first=64, upsampling=((16, 8), (16, 8), (4, 2), (4, 2)),
                   blocks=((3, (1, 3, 5)), (7, (1, 3, 5)), (11, (1, 3, 5))), groups=(1, 1, 1, 1))
+WINDOWS = (8, 13, 16, 31, 64)
 IDS = " ".join(map(str, np.random.default_rng(1).integers(3, 150, 50)))
 
 
@@ -40,6 +45,41 @@ def test_pieces_sound_as_the_whole(voices, high, name, level):
     assert len(whole) > 40 * hop and len(whole) % hop == 0
     for how in ([], ["--window", 8], ["--window", 13, "--threads", 2], ["--threads", 1, "--window", 64]):
         assert np.array_equal(raw(path.parent, *args, *how, name=path.name), whole), how
+
+
+def sounds_the_same(program, path, options):
+    """Whole, and in windows of several sizes, on one thread and on two."""
+    def sound(*how):
+        words = [*program, "say", "-m", path, "--ids", IDS, "--seed", "3", "--output_raw", *options, *how]
+        done = subprocess.run(list(map(str, words)), capture_output=True, timeout=600)
+        assert done.returncode == OK, done.stderr.decode()
+        return done.stdout
+
+    whole = sound("--stream", "off", "--no-normalize", "--threads", "1")
+    for window in WINDOWS:
+        for threads in (1, 2):
+            assert sound("--window", window, "--threads", threads) == whole, (window, threads)
+
+
+@pytest.mark.parametrize("name", ["one.lnt", "three.lnt", "high"])
+def test_pieces_at_every_level(voices, high, name):
+    for level in levels():
+        sounds_the_same([LINNET], high if name == "high" else voices / name, ["--level", level])
+
+
+@pytest.mark.skipif(not (LONG and shutil.which("qemu-aarch64")), reason="LINNET_LONG=1 and qemu-user")
+@pytest.mark.parametrize("board", ["generic-arm64", "generic-armhf"])
+def test_pieces_on_boards(voices, high, board):
+    """Emulated, on every CPU that the board names."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
+    done = subprocess.run(["flock", f"build/{board}.lock", "make", "-s", f"-j{os.cpu_count()}", f"BOARD={board}", "all"], cwd=ROOT,
+                          env=environment, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    data = dict(re.findall(r"^(\w+) := (.*)$", (ROOT / "boards" / f"{board}.mk").read_text(), re.M))
+    for cpu in data["CPUS"].split():
+        program = [*data["EMULATOR"].split(), "-cpu", cpu.rpartition("=")[0], ROOT / "build" / board / "linnet"]
+        for path in (voices / "one.lnt", voices / "three.lnt", high):
+            sounds_the_same(program, path, [])
 
 
 @pytest.mark.parametrize("pitch", [0.7, 1.25])
