@@ -63,7 +63,8 @@ def encoded(made, **how):
 @pytest.mark.parametrize("how", [
     {"format": "JPEG"}, {"format": "JPEG", "progressive": True, "quality": 40}, {"format": "JPEG", "subsampling": 0}, {"format": "PNG"},
     {"format": "WEBP"}, {"format": "WEBP", "lossless": True}, {"format": "BMP"}, {"format": "TIFF"},
-    {"format": "TIFF", "compression": "tiff_lzw"}, {"format": "TIFF", "compression": "tiff_adobe_deflate"}, {"format": "JPEG2000"}, {"format": "JPEG2000", "irreversible": True},
+    {"format": "TIFF", "compression": "tiff_lzw"}, {"format": "TIFF", "compression": "tiff_adobe_deflate"},
+    {"format": "JPEG2000"}, {"format": "JPEG2000", "irreversible": True},
     {"format": "PPM"}], ids=str)
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 def test_as_pillow_has_it(models, tmp_path, how, mode):
