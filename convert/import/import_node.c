@@ -537,6 +537,8 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
         LNT_TRY(lnt_expand(im, n));
     if (n->replaced)
         return LNT_OK;
+    if (!op && strcmp(n->domain, "ai.onnx.preview.training") == 0)
+        return lnt_import_unsupported(im, n, "it trains a model: export the model as it is once it is trained");
     if (!op)
         return lnt_import_unsupported(im, n, "unknown operator%s",
                                       n->domain[0] ? "; if the host program brings it, name it with --custom"

@@ -88,6 +88,18 @@ def test_tiers(suite_folder, shared, way):
     assert len(cases["node", "T2"] & passed) >= T2_AT_LEAST
 
 
+def test_the_pages_say_so(suite_folder):
+    """docs/operators.md has every operator of ops/list.h, docs/conformance.md as many cases as pass here, of as many."""
+    listed = re.findall(r"^\| `(\w+)` \| (\S+) \|", (ROOT / "docs" / "operators.md").read_text(), re.M)
+    domains = {"ONNX": "ai.onnx", "MICROSOFT": "com.microsoft", "ML": "ai.onnx.ml"}
+    rows = re.findall(r'^(?:OP|PRODUCT)\(\d+, \d+, \w+, (\w+), "(\w+)"', (ROOT / "ops" / "list.h").read_text(), re.M)
+    assert {(name, domains[domain]) for domain, name in rows if domain in domains} <= set(listed) and len(listed) == len(set(listed))
+    told = re.findall(r"^\| ([\w-]+) \| (\d+) \| \d+ \| (\d+) \|$", (ROOT / "docs" / "conformance.md").read_text(), re.M)
+    if sum(int(n) for _, _, n in told) != sum(1 for kind in suite_folder.iterdir() if kind.is_dir() for _ in kind.iterdir()):
+        pytest.skip("the pages are of the shared suite")
+    assert sum(int(passed) for _, passed, _ in told) == len(passes(run_suite(suite_folder, "optimized")))
+
+
 def test_expected_list_is_sorted_and_grows(suite_folder):
     names = expected_names()
     assert names == sorted(set(names))
