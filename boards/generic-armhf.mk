@@ -6,7 +6,7 @@ LEVELS := scalar neon
 CROSS := arm-linux-gnueabihf-
 ARCH := -march=armv7-a -mfpu=vfpv3-d16
 ARMV7 := 1
-EMULATOR := qemu-arm -L /usr/arm-linux-gnueabihf
+EMULATOR := qemu-arm -L /usr/arm-linux-gnueabihf -E LD_LIBRARY_PATH=/lib
 CPUS := cortex-a7=neon cortex-a7,neon=off=scalar
 DEBS := gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user
 DEB_ARCH := armhf

@@ -27,7 +27,7 @@ for file in linnet liblinnet_python.so; do
     if grep -E '\b(movw|movt|dmb|ubfx|bfi|udiv|sdiv)\b' "$work/code"; then exit 1; fi
 done
 for cpu in cortex-a7 cortex-a7,neon=off; do
-    program="qemu-arm -cpu $cpu -L /usr/arm-linux-gnueabihf build/wheel/armv7l/package/linnet"
+    program="qemu-arm -cpu $cpu -L /usr/arm-linux-gnueabihf -E LD_LIBRARY_PATH=/lib build/wheel/armv7l/package/linnet"
     $program convert "$model" -o "$work/model.lnt"
     $program verify "$work/model.lnt"
 done

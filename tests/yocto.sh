@@ -38,5 +38,5 @@ find . ! -type d | sed 's/^\.//' | while read -r file; do
     echo "no package has $file"
     exit 1
 done
-qemu-aarch64 -L /usr/aarch64-linux-gnu usr/bin/linnet --version
+qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=/lib usr/bin/linnet --version
 echo "1 passed, 0 failed"

@@ -239,7 +239,7 @@ def test_an_assistant_on_a_board(assistant):
     done = subprocess.run(["aarch64-linux-gnu-gcc", "-static", "-O2", *sources, "-Iboard/include", "-Lboard/lib", "-llinnet-speech",
                            "-llinnet", "-lm", "-pthread", "-o", "assistant.board"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    board = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "cortex-a53"]
+    board = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", "LD_LIBRARY_PATH=/lib", "-cpu", "cortex-a53"]
     answer, text = answers(assistant, command=[*board, "./assistant.board"], patience=900)
     assert np.array_equal(answer, voice_says(text, [*board, ROOT / "build/rpi-zero2w/linnet"], 900))
 
