@@ -88,6 +88,13 @@ def test_tiers(suite_folder, shared, way):
     assert len(cases["node", "T2"] & passed) >= T2_AT_LEAST
 
 
+def test_training_is_refused_with_the_reason(suite_folder):
+    found = run_suite(suite_folder, "optimized")
+    for name in ("test_adam", "test_adagrad", "test_momentum", "test_gradient_of_add"):
+        assert found[name][0] == "unsupported" and "it trains a model" in found[name][1], found[name]
+    assert "belongs to training" in found["test_training_dropout"][1]
+
+
 def test_the_pages_say_so(suite_folder):
     """docs/operators.md has every operator of ops/list.h, docs/conformance.md as many cases as pass here, of as many."""
     listed = re.findall(r"^\| `(\w+)` \| (\S+) \|", (ROOT / "docs" / "operators.md").read_text(), re.M)
