@@ -563,7 +563,8 @@ static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
     lnt_tensor sound; /* [.., samples], float */
     LNT_REQUIRE(s->how.pitch >= 0.25f && s->how.pitch <= 4, s->err, LNT_E_VALUE,
                 "the pitch is from a quarter to four times the voice's, not %g times", (double)s->how.pitch);
-    LNT_TRY(lnt_pitch_begin(&v->pitch, s->how.pitch, s->err));
+    if (s->how.pitch != 1)
+        LNT_TRY(lnt_pitch_begin(&v->pitch, s->how.pitch, s->err));
     LNT_TRY(set_inputs(s, ids, &length));
     if (v->windows.value) {
         LNT_TRY(lnt_windows_run(&v->windows, v->session, v->output, say_window, s, s->err));
