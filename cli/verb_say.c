@@ -46,7 +46,7 @@ static const lnt_option options[] = {
     {"-m, --model", "VOICE", LNT_OPTION_TEXT, &given.model,
      "the voice: an .lnt made with convert --config, or an .onnx beside its\n.onnx.json; or its name alone, "
      "of a file in "
-     "a --data-dir or of those\nthat come with the program (" LNT_DEFAULT_VOICE ")"},
+     "a --data-dir or of those\nthat come with the program (" LNT_DEFAULT_VOICE ", wren)"},
     {"-c, --config", "FILE", LNT_OPTION_TEXT, &given.config, "Piper's JSON, where it is not VOICE.json"},
     {"-f, --output_file", "FILE|-", LNT_OPTION_TEXT, &given.file,
      "write one sound of all texts: .wav, .flac, .ogg; -: a .wav to standard\noutput"},

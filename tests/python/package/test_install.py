@@ -61,7 +61,8 @@ def test_files(prefix, tmp_path):
         "lib/liblinnet.so.0", f"lib/liblinnet.so.{VERSION}", "lib/liblinnet-speech.a", "lib/pkgconfig/linnet.pc",
         "lib/cmake/Linnet/LinnetConfig.cmake", "lib/cmake/Linnet/LinnetConfigVersion.cmake", "share/man/man1/linnet.1.gz",
         "share/man/man1/linnet-convert.1.gz", "share/bash-completion/completions/linnet", "share/zsh/site-functions/_linnet",
-        "share/fish/vendor_completions.d/linnet.fish", "share/linnet/voices/robin.lnt", "share/linnet/voices/NOTICE"}
+        "share/fish/vendor_completions.d/linnet.fish", "share/linnet/voices/robin.lnt", "share/linnet/voices/wren.lnt",
+        "share/linnet/voices/NOTICE"}
     said = run("make", "install", f"DESTDIR={tmp_path}", "PREFIX=/opt/linnet", "LIBDIR=lib64", "DOCS=")
     assert "LD_LIBRARY_PATH" not in said
     assert (tmp_path / "opt/linnet/lib64/liblinnet.so").exists()

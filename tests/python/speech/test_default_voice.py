@@ -19,6 +19,7 @@ import export  # noqa: E402
 import phoneme_ids  # noqa: E402
 
 ROBIN = ROOT / "speech" / "voices" / "robin.lnt"
+TREE = sorted(ROBIN.parent.glob("*.lnt"))
 SMALL = {"embedding": 53, "enter": 26, "between": 28}  # channels: 24
 
 
@@ -144,9 +145,23 @@ def test_has_a_symbol_for_all_that_is_written(text, tmp_path):
     assert len(samples(tmp_path / "x.wav")) > 2000
 
 
-def test_is_as_small_as_said():
-    assert ROBIN.stat().st_size <= 2_500_000
-    assert linnet("verify", ROBIN).returncode == OK
+@pytest.mark.parametrize("path", TREE, ids=lambda path: path.stem)
+def test_is_as_small_as_said(path):
+    assert path.stat().st_size <= 2_500_000
+    assert linnet("verify", path).returncode == OK
+
+
+def test_a_man_and_a_woman():
+    """By name; the same words at their own pitch."""
+    texts = ["You will follow me now, will you?", "The door is open."]
+    for name, low, high in (("robin", 70, 130), ("wren", 140, 230)):
+        done = spoken(LINNET, "-m", name, *texts, "--output_raw", cwd=ROOT / "tests")
+        assert done.returncode == OK, done.stderr
+        sound = np.frombuffer(done.stdout, "<i2").astype(float)
+        assert 2 < len(sound) / 16000 < 8 and low < hertz(sound) < high
+        page = (ROOT / "speech" / "voices" / "README.md").read_text()
+        assert f"## {name}" in page and f"{(ROOT / 'speech/voices' / name).with_suffix('.lnt').stat().st_size:,} bytes" in page
+    assert {path.stem for path in TREE} == {"robin", "wren"}
 
 
 def test_tells_when_each_symbol_sounds(tmp_path):
