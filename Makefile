@@ -465,7 +465,7 @@ $(WAKEWORD): | $(PYTHON)
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
               python3 python3-venv
-DEBS_TEST := espeak-ng cmake graphviz groff-base zsh fish libcmocka-dev libopenjp2-7 libpng16-16 libtiff6 libturbojpeg0 libwebp7 xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+DEBS_TEST := espeak-ng libespeak-ng-dev cmake graphviz groff-base zsh fish libcmocka-dev libopenjp2-7 libpng16-16 libtiff6 libturbojpeg0 libwebp7 xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
 # none. An update that fails for some index does no harm as long as the packages are found.

@@ -181,6 +181,72 @@ lnt_status lnt_espeak_clause(lnt_espeak *e, const lnt_clause *clause, const char
     return LNT_OK;
 }
 
+/* ---- a program that tells clauses ---- */
+
+bool lnt_espeak_tells_clauses(const lnt_espeak *e)
+{
+    const char *slash = strrchr(e->program, '/');
+    return strcmp(slash ? slash + 1 : e->program, "espeak_clauses") == 0;
+}
+
+/* Asks for a text of any length: the program reads all of it before it answers. */
+static lnt_status ask_whole(lnt_espeak *e, const char *text, size_t bytes, lnt_bump *memory, lnt_error *err)
+{
+    char *line = lnt_bump_alloc(memory, bytes + 2, err);
+    if (!line)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < bytes; i++)
+        line[i] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
+    memcpy(line + bytes, "\n\n", 2);
+    LNT_TRY(start(e, err));
+    lnt_status status = lnt_child_write(&e->child, line, bytes + 2, err);
+    if (status == LNT_OK)
+        status = read_reply(e, err);
+    if (status != LNT_OK)
+        lnt_child_stop(&e->child);
+    return status;
+}
+
+/* A line "phonemes TAB mark", [0..n) of the reply. */
+static lnt_status read_clause(const lnt_espeak *e, const char *line, size_t n, lnt_bump *memory,
+                              lnt_told_clause *to, lnt_error *err)
+{
+    const char *tab = memchr(line, '\t', n);
+    const size_t behind = tab ? n - (size_t)(tab + 1 - line) : 0;
+    LNT_REQUIRE(tab && (!behind || (behind == 1 && strchr(".?!,:;", tab[1]))), err, LNT_E_VALUE,
+                "%s answers with no clause", e->program);
+    to->mark = behind ? tab[1] : 0;
+    to->ipa = lnt_bump_string(memory, line, (size_t)(tab - line), err);
+    if (!to->ipa)
+        return LNT_E_MEMORY;
+    for (const char *c = to->ipa; *c;) {
+        const unsigned bytes = lnt_utf8_bytes(c);
+        LNT_REQUIRE(bytes, err, LNT_E_VALUE, "%s answers in no UTF-8", e->program);
+        c += bytes;
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_espeak_clauses(lnt_espeak *e, const char *text, size_t bytes, lnt_bump *memory,
+                              lnt_told_clause **clause, size_t *n, lnt_error *err)
+{
+    size_t lines = 0;
+    *n = 0;
+    if (strspn(text, " \t\r\n") >= bytes)
+        return LNT_OK;
+    LNT_TRY(ask_whole(e, text, bytes, memory, err));
+    for (size_t i = 0; i < e->n_reply; i++)
+        lines += e->reply[i] == '\n';
+    *clause = lnt_bump_alloc(memory, lines * sizeof **clause, err);
+    if (!*clause)
+        return LNT_E_MEMORY;
+    for (size_t at = 0, end; e->reply[at] != '\n'; at = end + 1) {
+        end = at + (size_t)((const char *)memchr(e->reply + at, '\n', e->n_reply - at) - (e->reply + at));
+        LNT_TRY(read_clause(e, e->reply + at, end - at, memory, &(*clause)[(*n)++], err));
+    }
+    return LNT_OK;
+}
+
 void lnt_espeak_free(lnt_espeak *e)
 {
     lnt_child_stop(&e->child);

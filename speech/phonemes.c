@@ -79,18 +79,36 @@ static size_t drop_flags(char *ipa)
     return (size_t)(to - ipa);
 }
 
+static lnt_status add_marked(scribe *s, char *ipa, char mark)
+{
+    LNT_TRY(add_decomposed(s, ipa, drop_flags(ipa)));
+    if (!mark)
+        return LNT_OK;
+    LNT_TRY(add(s, (uint32_t)mark));
+    return strchr(",:;", mark) ? add(s, ' ') : LNT_OK;
+}
+
 static lnt_status add_clause(scribe *s, const lnt_clause *c)
 {
     const char *answer;
     LNT_TRY(lnt_espeak_clause(s->espeak, c, &answer, s->err));
     char *ipa = lnt_bump_string(s->memory, answer, strlen(answer), s->err);
-    if (!ipa)
-        return LNT_E_MEMORY;
-    LNT_TRY(add_decomposed(s, ipa, drop_flags(ipa)));
-    if (!c->mark)
-        return LNT_OK;
-    LNT_TRY(add(s, (uint32_t)c->mark));
-    return strchr(",:;", c->mark) ? add(s, ' ') : LNT_OK;
+    return ipa ? add_marked(s, ipa, c->mark) : LNT_E_MEMORY;
+}
+
+/* The same of a program that tells clauses itself. */
+static lnt_status add_told(scribe *s, const char *text, size_t bytes, bool continues)
+{
+    lnt_told_clause *clause;
+    size_t n;
+    LNT_TRY(lnt_espeak_clauses(s->espeak, text, bytes, s->memory, &clause, &n, s->err));
+    for (size_t i = 0; i < n; i++) {
+        if (!continues)
+            LNT_TRY(begin_sentence(s));
+        continues = !clause[i].mark || strchr(",:;", clause[i].mark);
+        LNT_TRY(add_marked(s, clause[i].ipa, clause[i].mark));
+    }
+    return LNT_OK;
 }
 
 /* Text without raw phonemes; goes on with the last sentence if there is one that continues. */
@@ -98,6 +116,8 @@ static lnt_status add_text(scribe *s, const char *text, size_t bytes, bool conti
 {
     lnt_clause *clause;
     size_t n;
+    if (lnt_espeak_tells_clauses(s->espeak))
+        return add_told(s, text, bytes, continues);
     char *copy = lnt_bump_string(s->memory, text, bytes, s->err);
     if (!copy)
         return LNT_E_MEMORY;
