@@ -115,9 +115,10 @@ typedef struct range {
     int64_t n;
 } range;
 
+/* NaN where there is no number. */
 static range range_of(const lnt_tensor *t)
 {
-    range r = {INFINITY, 0, -INFINITY, 1};
+    range r = {NAN, 0, NAN, 1};
     for (uint32_t i = 0; i < t->rank; i++)
         r.n *= t->dims[i];
     for (int64_t i = 0; i < r.n; i++) {
@@ -126,8 +127,16 @@ static range range_of(const lnt_tensor *t)
         r.largest = fmax(r.largest, x);
         r.mean += x;
     }
-    r.mean /= r.n ? (double)r.n : 1;
+    r.mean /= (double)r.n;
     return r;
+}
+
+static void put_figure(lnt_table *t, double x, int64_t n)
+{
+    if (n)
+        lnt_table_cell(t, "%.6g", x);
+    else
+        lnt_table_cell(t, "-");
 }
 
 /* The first words of an output of text. */
@@ -192,9 +201,9 @@ static lnt_status print_outputs(lnt_session *s, const lnt_opened *o, lnt_error *
         lnt_table_cell(&t, "%s", info.name);
         lnt_table_cell(&t, "%s", lnt_dtype_text(v.dtype));
         lnt_table_cell(&t, "%s", lnt_dims_text(v.rank, v.dims, dims));
-        lnt_table_cell(&t, "%.6g", r.least);
-        lnt_table_cell(&t, "%.6g", r.mean);
-        lnt_table_cell(&t, "%.6g", r.largest);
+        put_figure(&t, r.least, r.n);
+        put_figure(&t, r.mean, r.n);
+        put_figure(&t, r.largest, r.n);
     }
     if (given.json) {
         lnt_json_end(&j, ']');

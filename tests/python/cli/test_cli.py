@@ -219,6 +219,16 @@ def test_fetch_needs_keep(case, tmp_path):
 
 # ---- the suite runner ----
 
+def test_an_output_of_nothing_has_no_range(tmp_path):
+    onnx.save(onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 18]> g (float[N] x) => (float[N] y) { y = Neg (x) }'),
+              tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.zeros(0, np.float32))
+    run = ["run", tmp_path / "m.onnx", "--input", f"x={tmp_path / 'x.npy'}"]
+    assert linnet(*run).stdout.splitlines()[1].split() == ["y", "float", "0", "-", "-", "-"]
+    assert json.loads(linnet(*run, "--json").stdout)["outputs"][0] == {"name": "y", "dtype": "float", "dims": [0], "min": None, "mean": None,
+                                                                       "max": None}
+
+
 def test_suite_lines_and_codes(case, tmp_path):
     root = tmp_path / "suite"
     shutil.copytree(case, root / "good")
