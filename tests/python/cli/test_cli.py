@@ -225,8 +225,8 @@ def test_an_output_of_nothing_has_no_range(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(0, np.float32))
     run = ["run", tmp_path / "m.onnx", "--input", f"x={tmp_path / 'x.npy'}"]
     assert linnet(*run).stdout.splitlines()[1].split() == ["y", "float", "0", "-", "-", "-"]
-    assert json.loads(linnet(*run, "--json").stdout)["outputs"][0] == {"name": "y", "dtype": "float", "dims": [0], "min": None, "mean": None,
-                                                                       "max": None}
+    told, = json.loads(linnet(*run, "--json").stdout)["outputs"]
+    assert told == {"name": "y", "dtype": "float", "dims": [0], "min": None, "mean": None, "max": None}
 
 
 def test_suite_lines_and_codes(case, tmp_path):
