@@ -135,7 +135,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python lexicon voice-data voice voice-file voice-measure unit faults valgrind help check test test-long bench bench-arm bench-ops conformance vector-paths peers studies zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python lexicon voice-data voice voice-file voice-measure unit faults valgrind help check test test-long bench bench-arm bench-ops first-sound conformance vector-paths peers studies zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -545,6 +545,9 @@ bench: deps-test zoo  ## against onnxruntime on every bench model: BENCHMARKS.md
 # BENCH="--new", a pattern of rows: see tests/bench/ops/README.md.
 bench-ops: deps-test $(BUILD)/linnet  ## single operators against onnxruntime: docs/operators-speed.md
 	$(Q)$(PYTHON) tests/bench/ops/bench_ops.py $(BENCH)
+
+first-sound: deps-test $(BUILD)/linnet  ## how long a voice takes to its first sample: docs/say.md
+	$(Q)$(PYTHON) tests/bench/first_sound.py
 
 conformance: deps-test $(BUILD)/linnet  ## ONNX's own tests, beside onnxruntime: docs/operators.md, docs/conformance.md
 	$(Q)$(PYTHON) tests/conformance/conformance.py

@@ -20,7 +20,11 @@ from harness import LINNET, linnet  # noqa: E402
 IDS = (20, 80, 300, 2000)
 RUNS = 7
 RATE = 16000
-TEXT = "Your tea is ready."
+TEXTS = ("Your tea is ready.",
+         "The train to the coast leaves from platform four, in eleven minutes. Please keep your luggage with you. Thank you for traveling "
+         "with us, and mind the gap.",
+         "The train to the coast leaves from platform four in eleven minutes and everybody who wants to travel with us should keep their "
+         "luggage close and mind the gap between the train and the platform")
 
 
 CLAUSE = 60  # symbols of one, at most
@@ -62,12 +66,12 @@ def row(model, n_ids, folder):
           f"{statistics.median(cost):18.2f}", flush=True)
 
 
-def first_byte():
+def first_byte(text):
     """Milliseconds from exec to the first byte of the program's own voice."""
     times = []
     for _ in range(4 * RUNS):
         begun = time.perf_counter()
-        with subprocess.Popen([LINNET, "say", "--threads", "1", "--output_raw", TEXT], stdout=subprocess.PIPE) as process:
+        with subprocess.Popen([LINNET, "say", "--threads", "1", "--output_raw", text], stdout=subprocess.PIPE) as process:
             process.stdout.read(1)
             times.append((time.perf_counter() - begun) * 1e3)
             process.stdout.read()
@@ -84,8 +88,9 @@ def main():
         print(f"{'ids':>8}{'seconds':>10}{'first, ms':>14}{'whole, ms':>12}{'cost of pieces':>18}")
         for n_ids in IDS:
             row(folder / "medium.lnt", n_ids, folder)
-    times = first_byte()
-    print(f"own voice, from exec to the first byte: {statistics.median(times):.1f} ms (fastest {min(times):.1f}) of {TEXT!r}")
+    for text in TEXTS:
+        times = first_byte(text)
+        print(f"own voice, from exec to the first byte: {statistics.median(times):.1f} ms (fastest {min(times):.1f}), {text[:40]!r}")
 
 
 main()
