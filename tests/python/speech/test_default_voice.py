@@ -155,7 +155,7 @@ def test_a_man_and_a_woman():
     """By name; the same words at their own pitch."""
     texts = ["You will follow me now, will you?", "The door is open."]
     for name, low, high in (("robin", 70, 130), ("wren", 140, 230)):
-        done = spoken(LINNET, "-m", name, *texts, "--output_raw", cwd=ROOT / "tests")
+        done = spoken(LINNET, "-m", name, *texts, "--output_raw")
         assert done.returncode == OK, done.stderr
         sound = np.frombuffer(done.stdout, "<i2").astype(float)
         assert 2 < len(sound) / 16000 < 8 and low < hertz(sound) < high
