@@ -61,11 +61,9 @@ static lnt_status read_reply(lnt_espeak *e, lnt_error *err)
     return LNT_OK;
 }
 
-/* Asks for text[0..n), n <= LINE_MOST. */
-static lnt_status ask(lnt_espeak *e, const char *text, size_t n, lnt_error *err)
+/* Writes text[0..n) as a line into room for two bytes more, asks for it and reads the answer. */
+static lnt_status ask_line(lnt_espeak *e, const char *text, size_t n, char *line, lnt_error *err)
 {
-    char line[LINE_MOST + 2];
-    LNT_ASSERT(n > 0 && n <= LINE_MOST);
     for (size_t i = 0; i < n; i++)
         line[i] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
     memcpy(line + n, "\n\n", 2);
@@ -76,6 +74,23 @@ static lnt_status ask(lnt_espeak *e, const char *text, size_t n, lnt_error *err)
     if (status != LNT_OK) /* half an answer may still come */
         lnt_child_stop(&e->child);
     return status;
+}
+
+static lnt_status check_utf8(const lnt_espeak *e, const char *ipa, lnt_error *err)
+{
+    for (unsigned bytes; *ipa; ipa += bytes) {
+        bytes = lnt_utf8_bytes(ipa);
+        LNT_REQUIRE(bytes, err, LNT_E_VALUE, "%s answers in no UTF-8", e->program);
+    }
+    return LNT_OK;
+}
+
+/* Asks for text[0..n), n <= LINE_MOST. */
+static lnt_status ask(lnt_espeak *e, const char *text, size_t n, lnt_error *err)
+{
+    char line[LINE_MOST + 2];
+    LNT_ASSERT(n > 0 && n <= LINE_MOST);
+    return ask_line(e, text, n, line, err);
 }
 
 /* Bytes of text[0..n) that go into a line: up to a blank if there is one, never a part of a character. */
@@ -123,12 +138,7 @@ static lnt_status ask_all(lnt_espeak *e, const char *text, size_t n, lnt_error *
     }
     e->n_ipa -= e->n_ipa && e->ipa[e->n_ipa - 1] == ' ';
     LNT_TRY(add(e, '\0', err));
-    for (const char *c = e->ipa; *c;) {
-        const unsigned bytes = lnt_utf8_bytes(c);
-        LNT_REQUIRE(bytes, err, LNT_E_VALUE, "%s answers in no UTF-8", e->program);
-        c += bytes;
-    }
-    return LNT_OK;
+    return check_utf8(e, e->ipa, err);
 }
 
 static bool is_stressed_once(const char *ipa)
@@ -193,18 +203,7 @@ bool lnt_espeak_tells_clauses(const lnt_espeak *e)
 static lnt_status ask_whole(lnt_espeak *e, const char *text, size_t bytes, lnt_bump *memory, lnt_error *err)
 {
     char *line = lnt_bump_alloc(memory, bytes + 2, err);
-    if (!line)
-        return LNT_E_MEMORY;
-    for (size_t i = 0; i < bytes; i++)
-        line[i] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
-    memcpy(line + bytes, "\n\n", 2);
-    LNT_TRY(start(e, err));
-    lnt_status status = lnt_child_write(&e->child, line, bytes + 2, err);
-    if (status == LNT_OK)
-        status = read_reply(e, err);
-    if (status != LNT_OK)
-        lnt_child_stop(&e->child);
-    return status;
+    return line ? ask_line(e, text, bytes, line, err) : LNT_E_MEMORY;
 }
 
 /* A line "phonemes TAB mark", [0..n) of the reply. */
@@ -217,14 +216,7 @@ static lnt_status read_clause(const lnt_espeak *e, const char *line, size_t n, l
                 "%s answers with no clause", e->program);
     to->mark = behind ? tab[1] : 0;
     to->ipa = lnt_bump_string(memory, line, (size_t)(tab - line), err);
-    if (!to->ipa)
-        return LNT_E_MEMORY;
-    for (const char *c = to->ipa; *c;) {
-        const unsigned bytes = lnt_utf8_bytes(c);
-        LNT_REQUIRE(bytes, err, LNT_E_VALUE, "%s answers in no UTF-8", e->program);
-        c += bytes;
-    }
-    return LNT_OK;
+    return to->ipa ? check_utf8(e, to->ipa, err) : LNT_E_MEMORY;
 }
 
 lnt_status lnt_espeak_clauses(lnt_espeak *e, const char *text, size_t bytes, lnt_bump *memory,

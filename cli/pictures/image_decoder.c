@@ -19,8 +19,7 @@ static lnt_status open_picture(lnt_custom_call *call, lnt_picture *p, const lnt_
     const lnt_tensor *in = &call->in[0];
     LNT_REQUIRE(call->n_in == 1 && call->n_out == 1 && in->dtype == LNT_UINT8 && in->rank == 1, call->err,
                 LNT_E_TYPE, "ImageDecoder: its input is the bytes of a file, uint8 [n]");
-    LNT_TRY(lnt_picture_open(in->data, in->bytes, p, codec, call->err));
-    return LNT_OK;
+    return lnt_picture_open(in->data, in->bytes, p, codec, call->err);
 }
 
 static lnt_status shape(lnt_custom_call *call)
