@@ -521,10 +521,15 @@ $(VM_KERNEL):
 	$(Q)cd $(@D) && name=$$(apt-cache depends linux-image-cloud-arm64:arm64 | sed -n 's/.*Depends: \(linux-image-[0-9][^: ]*\).*/\1/p') && \
 	    apt-get -q download $$name:arm64 && dpkg -x $$name*.deb . && cp boot/vmlinuz-* vmlinuz && rm -r boot lib usr *.deb
 
+# The nodes' cases of older ONNX versions: 120 MB, of wheels of 250.
+OLDER := .deps/older/ready
+$(OLDER): tests/conformance/older_suite.py
+	$(Q)rm -rf $(@D) && $(PYTHON) $< && touch $@
+
 deps-long: deps-test  ## install what test-long needs besides: an emulated machine, its kernel, a browser (as root)
 	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio chromium openjdk-17-jre-headless \
 	    musl-tools gcc-mingw-w64-x86-64-posix wine64)
-	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL) .deps/batch/ready
+	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL) .deps/batch/ready $(OLDER)
 
 # Ray and PySpark, for examples/batch: 1 GB.
 .deps/batch/ready: examples/batch/requirements.txt
@@ -549,7 +554,7 @@ bench-ops: deps-test $(BUILD)/linnet  ## single operators against onnxruntime: d
 first-sound: deps-test $(BUILD)/linnet  ## how long a voice takes to its first sample: docs/say.md
 	$(Q)$(PYTHON) tests/bench/first_sound.py
 
-conformance: deps-test $(BUILD)/linnet  ## ONNX's own tests, beside onnxruntime: docs/operators.md, docs/conformance.md
+conformance: deps-test $(BUILD)/linnet $(OLDER)  ## ONNX's own tests, beside onnxruntime: docs/operators.md, docs/conformance.md
 	$(Q)$(PYTHON) tests/conformance/conformance.py
 
 # BENCH=--render, a pattern of rows: see tests/bench/paths/README.md.

@@ -227,8 +227,8 @@ const lnt_verb lnt_verb_verify = {
         "largest finite magnitude of its output (the verdict tells how many); with --max-rel X within X\n"
         "times that magnitude and not otherwise; of the suite, whose rule is ONNX's, within 2^-24 of it, "
         "and\nthe line tells so. NaN passes only against NaN, an infinity only against the\n"
-        "same one; integers and bools must be equal. Exit code 1: something differs; 2: nothing to compare\n"
-        "with.",
+        "same one; integers and bools must be equal. Old suites cut bfloat16, which they keep as uint16: one\n"
+        "more in the last place passes. Exit code 1: something differs; 2: nothing to compare with.",
     .examples = "linnet verify model.lnt\n"
                 "linnet verify model.lnt --level scalar --threads 2\n"
                 "linnet verify model.onnx --opt none --max-rel 1e-4\n"

@@ -8,9 +8,11 @@
 
 /* A floating-point element passes within atol + rtol * |expected| or within share times the largest finite
  * magnitude expected in the whole tensor; if max_rel > 0, within max_rel times that magnitude and by no other
- * rule. NaN passes only against NaN, an infinity only against the same. Integers and bools must be equal. */
+ * rule. NaN passes only against NaN, an infinity only against the same. Floats of 8 bits and fewer, integers and
+ * bools must be equal. */
 typedef struct lnt_rule {
     double rtol, atol, max_rel, share;
+    bool cut; /* expected are bfloat16 whose reference cut floats: those rounded to one more in the last place pass */
 } lnt_rule;
 
 /* The ONNX suite's own, and what the last bit of a float cannot tell of the largest magnitude: reference noise of that

@@ -118,6 +118,29 @@ static lnt_status cast_by_name(lnt_importer *im, lnt_inode *n)
     return lnt_import_unsupported(im, n, "type '%s' is not known", to);
 }
 
+/* Cast before 24 kept real numbers within an integer of 4 bits; it takes the lower bits since. */
+static lnt_status cast_within(lnt_importer *im, lnt_inode *n)
+{
+    const lnt_operand *x = input_info(im, n, 0);
+    const int64_t to = lnt_inode_i(n, "to", 0);
+    const bool real = x && (x->dtype == LNT_FLOAT || x->dtype == LNT_DOUBLE || x->dtype == LNT_FLOAT16 ||
+                            x->dtype == LNT_BFLOAT16);
+    if (!real || (to != LNT_INT4 && to != LNT_UINT4))
+        return LNT_OK;
+    uint32_t in[] = {n->in[0], LNT_NONE, LNT_NONE};
+    LNT_TRY(lnt_make_scalar(im, n, "least", (lnt_dtype)x->dtype, to == LNT_INT4 ? -8 : 0, &in[1]));
+    LNT_TRY(lnt_make_scalar(im, n, "most", (lnt_dtype)x->dtype, to == LNT_INT4 ? 7 : 15, &in[2]));
+    return lnt_make(im, n, "Clip", in, 3, NULL, 0, &n->in[0]);
+}
+
+/* DynamicSlice, of ONNX's first experiments, is Slice since 10. */
+static lnt_status slice(lnt_importer *im, lnt_inode *n)
+{
+    (void)im;
+    n->op = "Slice";
+    return LNT_OK;
+}
+
 static lnt_status selu_constants(lnt_importer *im, lnt_inode *n)
 {
     static const float alpha = 1.6732f, gamma = 1.0507f;
@@ -364,8 +387,10 @@ const lnt_upgrade_rule lnt_upgrade_rules[] = {{"Add", 7, axis_broadcast},
                                               {"Less", 7, axis_broadcast},
                                               {"BatchNormalization", 14, batch_norm},
                                               {"Cast", 6, cast_by_name},
+                                              {"Cast", 24, cast_within},
                                               {"Concat", 4, concat_axis},
                                               {"DFT", 20, dft_axis},
+                                              {"DynamicSlice", 28, slice},
                                               {"GridSample", 20, grid_sample_mode},
                                               {"GroupNormalization", 21, group_norm},
                                               {"Hardmax", 13, softmax_matrix},

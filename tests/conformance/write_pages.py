@@ -97,7 +97,7 @@ def vector_words(found):
 def operators(cases):
     by = collections.defaultdict(list)
     for case in cases:
-        if case.kind == "node":
+        if case.kind.startswith("node"):
             by[case.domain, case.operator].append(case)
     kernels, written, paths, timed = rows(), rewritten(), vectors(), benched()
     passed = {key for key, found in by.items() if key[1] and any(c.linnet == "pass" for c in found)}
@@ -130,23 +130,27 @@ def conformance(cases):
     count = lambda of: (sum(c.linnet == "pass" for c in of), sum(c.other == "pass" for c in of), len(of))  # noqa: E731
     by = collections.defaultdict(list)
     for case in cases:
-        if case.kind == "node":
+        if case.kind.startswith("node"):
             by[case.domain, case.operator or "(several)", case.since].append(case)
     import onnxruntime
     yield from (
         "# Conformance", "",
         "ONNX's own tests, its backend suite, case by case: a model, inputs, and the outputs that are expected. Made by `make",
-        f"conformance`, in a minute; onnxruntime is {onnxruntime.__version__}, its CPU provider. Both are judged alike: an element passes",
+        f"conformance`, in two minutes; onnxruntime is {onnxruntime.__version__}, its CPU provider. Both are judged alike: an element passes",
         "within 1e-7 + 1e-3 · |expected|, ONNX's rule, or within 2^-24 of the output's largest magnitude, which float does not tell (two",
         "cases, `dft_inverse`, expect the noise of their reference); integers, text and shapes are equal. An expansion, a case whose",
-        "operator is written out in others, counts as one of its operator.", "")
+        "operator is written out in others, counts as one of its operator.", "",
+        "Cases of older versions are those that came with ONNX 1.2 to 1.22, at operator sets up to 24, where today's suite has them at",
+        "another. What they keep as uint16 for bfloat16 was cut instead of rounded: one more in the last place passes.", "")
     yield from table(["kind", "Linnet", "onnxruntime", "cases"], [(kind, *count([c for c in cases if c.kind == kind])) for kind in kinds])
     yield from ("", "## By operator and version", "", "The version is that in which the operator took the form that the cases have.", "")
     yield from table(["operator", "domain", "version", "Linnet", "onnxruntime", "cases", "types"], [
         (name, domain or "ai.onnx", since, *count(found), ", ".join(ordered(set().union(*(c.types for c in found)))))
         for (domain, name, since), found in sorted(by.items(), key=lambda item: (item[0][0], item[0][1].lower(), item[0][2]))])
     yield from ("", "## What Linnet does not pass", "",
-                "Training is not what it is for, and numpy's stream of random numbers is numpy's.", "")
+                "Training is not what it is for, and numpy's stream of random numbers is numpy's. Of older cases, two hold addresses in memory",
+                "instead of text, one counts what lies behind the padding (ONNX mended it at 22, and onnxruntime does as Linnet at every",
+                "operator set), and two make NaN a 6 of 4 bits, which became -0 at 25.", "")
     yield from table(["case", "verdict", "reason"],
                      [(f"`{c.name}`", c.linnet, c.reason.replace("|", "\\|")) for c in cases if c.linnet != "pass"])
 

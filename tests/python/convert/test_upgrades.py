@@ -207,6 +207,40 @@ def test_like_numpy(tmp_path, op, opset, inputs, attributes, expected):
         assert done.returncode == 0, f"{LINNET} --opt {opt}\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.parametrize("axes", [None, [-1, 0]])
+def test_dynamic_slice(tmp_path, axes):
+    """Slice-10 without steps, as ONNX tried it first."""
+    starts, ends = np.array([1, 0]), np.array([1000, -1])
+    inputs = {"x": X234, "s": starts, "e": ends} | ({} if axes is None else {"a": np.array(axes)})
+    wanted = X234[1:, :-1] if axes is None else X234[:-1, :, 1:]
+    folder = write_case(tmp_path, model_of("DynamicSlice", 9, inputs, {}, {}, ["y"]), inputs, [wanted])
+    for opt in ("none", "all"):
+        done = linnet("verify", folder / "model.onnx", "--opt", opt)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("opset, kept", [(21, True), (23, True), (24, False)])
+@pytest.mark.parametrize("kind", ["float", "double", "float16", "bfloat16"])
+def test_cast_to_four_bits(tmp_path, opset, kept, kind):
+    """Before 24 ONNX's reference keeps real numbers within an integer of 4 bits, since then it takes the lower bits."""
+    x = np.float32([-100, -9, -8, -1.5, 0, 7, 8, 15, 16, 100])
+    number = TensorProto.DataType.Value(kind.upper())
+    text = f"""<ir_version: 10, opset_import: ["" : {opset}]> f (float[N] x) => (int8[N] i, uint8[N] u) {{
+        r = Cast <to = {number}> (x)
+        i4 = Cast <to = {TensorProto.INT4}> (r)
+        u4 = Cast <to = {TensorProto.UINT4}> (r)
+        i = Cast <to = {TensorProto.INT8}> (i4)
+        u = Cast <to = {TensorProto.UINT8}> (u4)
+    }}"""
+    whole = np.trunc(x).astype(int)
+    signed = np.clip(whole, -8, 7) if kept else (whole + 8) % 16 - 8
+    folder = write_case(tmp_path, onnx.parser.parse_model(text), {"x": x},
+                        [signed.astype(np.int8), (np.clip(whole, 0, 15) if kept else whole % 16).astype(np.uint8)])
+    for opt in ("none", "all"):
+        done = linnet("verify", folder / "model.onnx", "--opt", opt)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_tile_1(tmp_path):
     constants = {"tiles": np.array(3), "axis": np.array(1)}
     model = model_of("Tile", 1, {"x": X23}, constants, {}, ["y"])
