@@ -136,7 +136,7 @@ def conformance(cases):
     yield from (
         "# Conformance", "",
         "ONNX's own tests, its backend suite, case by case: a model, inputs, and the outputs that are expected. Made by `make",
-        f"conformance`, in two minutes; onnxruntime is {onnxruntime.__version__}, its CPU provider. Both are judged alike: an element passes",
+        f"conformance`, in a minute; onnxruntime is {onnxruntime.__version__}, its CPU provider. Both are judged alike: an element passes",
         "within 1e-7 + 1e-3 · |expected|, ONNX's rule, or within 2^-24 of the output's largest magnitude, which float does not tell (two",
         "cases, `dft_inverse`, expect the noise of their reference); integers, text and shapes are equal. An expansion, a case whose",
         "operator is written out in others, counts as one of its operator.", "",
@@ -148,7 +148,7 @@ def conformance(cases):
         (name, domain or "ai.onnx", since, *count(found), ", ".join(ordered(set().union(*(c.types for c in found)))))
         for (domain, name, since), found in sorted(by.items(), key=lambda item: (item[0][0], item[0][1].lower(), item[0][2]))])
     yield from ("", "## What Linnet does not pass", "",
-                "Training is not what it is for, and numpy's stream of random numbers is numpy's. Of older cases, two hold addresses in memory",
+                "Training is not what it is for, and numpy's stream of random numbers is numpy's. Of older cases, two hold addresses",
                 "instead of text, one counts what lies behind the padding (ONNX mended it at 22, and onnxruntime does as Linnet at every",
                 "operator set), and two make NaN a 6 of 4 bits, which became -0 at 25.", "")
     yield from table(["case", "verdict", "reason"],
