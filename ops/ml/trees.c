@@ -21,6 +21,8 @@
 #include <math.h>
 #include <string.h>
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* A walk is as long as the file wants it: behind every POLLED trees somebody looks at the clock. */
 enum { LANES = 8, MAX_BLOCKS = 8, BLOCK_BYTES = 1 << 16, MOST_FEATURES = 1 << 26, POLLED = 64 };
 
@@ -45,6 +47,7 @@ typedef struct trees_job {
     const char *x;
     void *y;
     char *scratch;
+    bool holes; /* in the one row that was taken */
 } trees_job;
 
 static void fold(aggregate how, double *sum, double v)
@@ -72,7 +75,7 @@ static lnt_status run_trees(lnt_kernel *k, const lnt_step *s)
 {
     const trees *p = s->params;
     LNT_ASSERT(p->blocks > 0 && p->pitch >= p->n_features);
-    trees_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s)};
+    trees_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), false};
     return s->out[0]->dtype == LNT_DOUBLE ? run_double(k, &job) : run_float(k, &job);
 }
 

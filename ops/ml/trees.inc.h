@@ -30,31 +30,50 @@ static lnt_status NAME(check)(const lnt_site *site, trees *p)
     return LNT_OK;
 }
 
-/* One step of every lane; true if one moved. x [features + 1][LANES]; lane: elements from a lane's x to the next's. */
-static inline bool NAME(advance)(const NAME(node) * nodes, const R *x, size_t lane, uint32_t at[LANES],
-                                 bool missing)
+/* The node behind `at`, itself for a leaf. x: of the lane, whose features are `step` elements apart. */
+INLINE size_t NAME(next)(const NAME(node) * nodes, const R *x, size_t step, size_t at, bool missing)
 {
-    uint32_t moved = 0;
-    for (unsigned i = 0; i < LANES; i++) {
-        const NAME(node) *n = nodes + at[i];
-        const R v = x[(size_t)(n->feature >> 1) * LANES + i * lane];
-        const uint32_t side = (v <= n->value) | (missing ? (v != v) & n->feature : 0);
-        const uint32_t next = n->child + side;
-        moved |= next ^ at[i];
-        at[i] = next;
-    }
-    return moved;
+    const NAME(node) *n = nodes + at;
+    const R v = x[(n->feature >> 1) * step];
+    return n->child + (size_t)((v <= n->value) | (missing ? (v != v) & n->feature : 0));
 }
 
-/* From at[] to the leaves. */
-static inline void NAME(walk)(const trees *p, const R *x, size_t lane, uint32_t at[LANES])
+/* From at[] to the leaves. x: of LANES rows, [features + 1][LANES], or of one. As sides stand behind their node, lanes
+ * rest when the sum of their places does, which fits: nodes have 12 bytes and more. A lane is a variable each, for
+ * registers: an array becomes vectors, which every step takes apart. */
+INLINE void NAME(walk_lanes)(const NAME(node) * nodes, const R *x, const bool one_row, const bool missing,
+                             uint32_t at[LANES])
 {
-    if (p->missing)
-        while (NAME(advance)(p->nodes, x, lane, at, true))
-            ;
+    const size_t step = one_row ? 1 : LANES, lane = one_row ? 0 : 1;
+    size_t a = at[0], b = at[1], c = at[2], d = at[3], e = at[4], f = at[5], g = at[6], h = at[7], places = 0,
+           before;
+    do {
+        before = places;
+        a = NAME(next)(nodes, x, step, a, missing);
+        b = NAME(next)(nodes, x + lane, step, b, missing);
+        c = NAME(next)(nodes, x + 2 * lane, step, c, missing);
+        d = NAME(next)(nodes, x + 3 * lane, step, d, missing);
+        e = NAME(next)(nodes, x + 4 * lane, step, e, missing);
+        f = NAME(next)(nodes, x + 5 * lane, step, f, missing);
+        g = NAME(next)(nodes, x + 6 * lane, step, g, missing);
+        h = NAME(next)(nodes, x + 7 * lane, step, h, missing);
+        places = a + b + c + d + e + f + g + h;
+    } while (places != before);
+    at[0] = (uint32_t)a, at[1] = (uint32_t)b, at[2] = (uint32_t)c, at[3] = (uint32_t)d;
+    at[4] = (uint32_t)e, at[5] = (uint32_t)f, at[6] = (uint32_t)g, at[7] = (uint32_t)h;
+}
+
+/* holes: some node sends NaN to its true side, and some of these rows has one. */
+static void NAME(walk)(const trees *p, const R *x, bool one_row, bool holes, uint32_t at[LANES])
+{
+    if (holes && one_row)
+        NAME(walk_lanes)(p->nodes, x, true, true, at);
+    else if (holes)
+        NAME(walk_lanes)(p->nodes, x, false, true, at);
+    else if (one_row)
+        NAME(walk_lanes)(p->nodes, x, true, false, at);
     else
-        while (NAME(advance)(p->nodes, x, lane, at, false))
-            ;
+        NAME(walk_lanes)(p->nodes, x, false, false, at);
 }
 
 /* What the leaf at node `at` gives to sum [C]. */
@@ -85,8 +104,8 @@ static void NAME(finish)(const trees *p, const double *sum, R *y, int64_t n)
         y[i] = p->how >= MINIMUM && sum[i] != sum[i] ? 0 : (R)(sum[i] / parts);
 }
 
-/* Row `row` of x to every LANES-th element of to [features + 1][LANES], NaN behind the last. */
-static void NAME(take)(const trees_job *j, int64_t row, R *to, R *line)
+/* Row `row` of x to every step-th element of `to`, NaN behind the last; has it one that nodes ask about? */
+static bool NAME(take)(const trees_job *j, int64_t row, R *to, int64_t step, R *line)
 {
     const trees *p = j->p;
     const lnt_dtype real = sizeof(R) == sizeof(double) ? LNT_DOUBLE : LNT_FLOAT;
@@ -98,9 +117,13 @@ static void NAME(take)(const trees_job *j, int64_t row, R *to, R *line)
                                                                                        p->n_features);
         from = line;
     }
-    for (int64_t f = 0; f < p->n_features; f++)
-        to[f * LANES] = from[f];
-    to[p->n_features * LANES] = (R)NAN;
+    bool holes = false;
+    for (int64_t f = 0; f < p->n_features; f++) {
+        to[f * step] = from[f];
+        holes |= from[f] != from[f];
+    }
+    to[p->n_features * step] = (R)NAN;
+    return holes && p->missing;
 }
 
 /* Blocks [begin, end) of LANES rows, a few at a time: a tree that is in the cache serves them all. */
@@ -113,15 +136,16 @@ static lnt_status NAME(walk_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
     double *sum = (void *)(scratch + p->sum_at);
     for (int64_t block = begin; block < end; block += p->blocks) {
         const int64_t rows = lnt_least(p->blocks, end - block) * LANES, size = (p->n_features + 1) * LANES;
+        bool holes = false;
         for (int64_t r = 0; r < rows; r++)
-            NAME(take)(j, block * LANES + r, x + r / LANES * size + r % LANES, line);
+            holes |= NAME(take)(j, block * LANES + r, x + r / LANES * size + r % LANES, LANES, line);
         clear(p, sum, rows * p->n_targets);
         for (int64_t t = 0; t < p->n_trees; t++) {
             for (int64_t r = 0; r < rows; r += LANES) {
                 uint32_t at[LANES];
                 for (unsigned i = 0; i < LANES; i++)
                     at[i] = p->roots[t];
-                NAME(walk)(p, x + r / LANES * size, 1, at);
+                NAME(walk)(p, x + r / LANES * size, false, holes, at);
                 for (unsigned i = 0; i < LANES; i++)
                     NAME(add)(p, at[i], sum + (r + i) * p->n_targets);
             }
@@ -147,7 +171,7 @@ static lnt_status NAME(walk_trees)(lnt_kernel *k, void *arg, int64_t begin, int6
         uint32_t at[LANES];
         for (int64_t i = 0; i < LANES; i++)
             at[i] = p->roots[first + (i < n ? i : 0)];
-        NAME(walk)(p, x, 0, at);
+        NAME(walk)(p, x, true, j->holes, at);
         memcpy(leaves + first, at, (size_t)n * sizeof *at);
         if (group % (POLLED / LANES) == 0)
             LNT_TRY(lnt_poll(k));
@@ -164,7 +188,7 @@ static lnt_status NAME(run)(lnt_kernel *k, trees_job *j)
     double *sum = (void *)(j->scratch + p->sum_at);
     LNT_TRY(lnt_parallel(k, whole, 1 + 256 / (p->n_trees + 1), NAME(walk_rows), j));
     for (int64_t row = whole * LANES; row < p->rows; row++) {
-        NAME(take)(j, row, x, line);
+        j->holes = NAME(take)(j, row, x, 1, line);
         LNT_TRY(lnt_parallel(k, (p->n_trees + LANES - 1) / LANES, 64, NAME(walk_trees), j));
         clear(p, sum, p->n_targets);
         for (int64_t t = 0; t < p->n_trees; t++)

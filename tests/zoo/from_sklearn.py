@@ -214,7 +214,7 @@ ZOO = {
     "ordinal": (codes, lambda: chain(preprocessing.OrdinalEncoder(), tree.DecisionTreeClassifier(max_depth=5, random_state=1))),
     "pca": (wine, lambda: chain(scale(), decomposition.PCA(4, random_state=1), svm.SVC(probability=True, random_state=1))),
     "selected": (wine, lambda: chain(feature_selection.SelectKBest(k=5), preprocessing.Normalizer(), logistic())),
-    "power": (wine, lambda: chain(preprocessing.PowerTransformer(), logistic())),
+    "power": (iris, lambda: chain(preprocessing.PowerTransformer(), logistic())),
     "union": (iris, lambda: chain(pipeline.make_union(scale(), decomposition.PCA(2)), logistic())),
     "kmeans": (iris, lambda: chain(scale(), cluster.KMeans(4, n_init=2, random_state=1))),
     "mixture": (iris, lambda: mixture.GaussianMixture(3, random_state=1)),
