@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness import LONG, ROOT, linnet
+from harness import LONG, ROOT, levels, linnet
 
 OLDER = ROOT / ".deps" / "older"
 LEFT = {
@@ -19,8 +19,8 @@ LEFT = {
 }
 WAYS = {"optimized": ["--opt", "all"]}
 if LONG:
-    WAYS |= {"unoptimized": ["--opt", "none"], "scalar": ["--opt", "all", "--level", "scalar"],
-             "baked_rest": ["--opt", "all", "--bake", "rest"], "two_threads": ["--opt", "all", "--threads", "2"]}
+    WAYS |= {"unoptimized": ["--opt", "none"], "baked_rest": ["--opt", "all", "--bake", "rest"]}
+    WAYS |= {f"{level}_{threads}": ["--level", level, "--threads", threads] for level in levels() for threads in ("1", "2", "8")}
 
 pytestmark = pytest.mark.skipif(not (OLDER / "ready").exists(), reason="no older cases: make deps-long brings them")
 

@@ -1,7 +1,7 @@
 """The ONNX backend suite through `linnet verify --suite`, in every way a case can be run.
 
 tests/expected_pass.txt lists what has to pass; it may only grow. LINNET_UPDATE=1 adds what passes now in every way.
-LINNET_LONG=1 goes through every way inputs can be baked, at two levels, on one thread and on two.
+LINNET_LONG=1 goes through every way inputs can be baked, at every level, on one thread, two, and eight.
 """
 
 import csv
@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from harness import LONG, ROOT, linnet
+from harness import LONG, ROOT, levels, linnet
 
 EXPECTED = ROOT / "tests" / "expected_pass.txt"
 T2_AT_LEAST = 839  # of 841 in node/
@@ -25,10 +25,9 @@ WAYS = {
 }
 
 if LONG:
-    BAKED = {"": [], "rest": ["--bake", "rest"], "all": ["--bake", "all"]}
-    WAYS |= {f"{bake or 'fed'}_{level or 'best'}_{threads}": ["--opt", "all", *BAKED[bake], "--threads", threads,
-                                                             *(["--level", level] if level else [])]
-             for bake in BAKED for level in ("scalar", "") for threads in ("1", "2")}
+    BAKED = {"fed": [], "rest": ["--bake", "rest"], "all": ["--bake", "all"]}
+    WAYS |= {f"{bake}_{level}_{threads}": ["--opt", "all", *BAKED[bake], "--level", level, "--threads", threads]
+             for bake in BAKED for level in levels() for threads in (("1", "2", "8") if bake == "fed" else ("1", "2"))}
 
 results = {}  # way -> {case: (verdict, reason)}; tests share the runs
 
