@@ -616,7 +616,7 @@ deps-arm-peers: deps-arm $(ARM_PEERS)  ## install the engines that bench-arm com
 bench-arm: deps-arm  ## instructions under emulation and modelled cycles of Cortex-A53, A72, A76
 	$(Q)$(PYTHON) tests/bench/arm/bench_arm.py $(BENCH)
 
-zoo-torch: .deps/peers/ready  ## the same architectures by torch's two exporters, in build/zoo-torch
+zoo-torch: .deps/peers/ready  ## architectures of torch, torchvision, timm and transformers by both exporters, in build/zoo-torch
 	$(Q).deps/peers/bin/python tests/zoo/from_torch.py
 
 # Without what XGBoost asks for on graphics cards, which is larger than all else.

@@ -141,7 +141,9 @@ def conformance(cases):
         "cases, `dft_inverse`, expect the noise of their reference); integers, text and shapes are equal. An expansion, a case whose",
         "operator is written out in others, counts as one of its operator.", "",
         "Cases of older versions are those that came with ONNX 1.2 to 1.22, at operator sets up to 24, where today's suite has them at",
-        "another. What they keep as uint16 for bfloat16 was cut instead of rounded: one more in the last place passes.", "")
+        "another. What they keep as uint16 for bfloat16 was cut instead of rounded: one more in the last place passes.", "",
+        "How whole networks fare, as torch, torchvision, timm and transformers export them, export by export:",
+        "[tests/exports.tsv](../tests/exports.tsv) ([how it is made](../tests/zoo)).", "")
     yield from table(["kind", "Linnet", "onnxruntime", "cases"], [(kind, *count([c for c in cases if c.kind == kind])) for kind in kinds])
     yield from ("", "## By operator and version", "", "The version is that in which the operator took the form that the cases have.", "")
     yield from table(["operator", "domain", "version", "Linnet", "onnxruntime", "cases", "types"], [

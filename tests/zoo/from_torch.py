@@ -1,196 +1,67 @@
 #!/usr/bin/env python3
-"""from_torch.py [--out DIR] [--list] [NAME ...]: the zoo's architectures as torch, torchvision and transformers have
-them, exported by both of torch's exporters: DIR/NAME.script/ and DIR/NAME.dynamo/, each with model.onnx and
-test_data_set_0/ as the ONNX suite has them, outputs by onnxruntime with its optimizations off.
+"""from_torch.py [--out DIR] [--list] [--keep] [NAME ...]: the zoo's architectures as torch, torchvision, timm and
+transformers have them, exported by both of torch's exporters: DIR/NAME.script/ and DIR/NAME.dynamo/, each with model.onnx
+and test_data_set_0/ as the ONNX suite has them, outputs by onnxruntime with its optimizations off; and, for the names in
+torch_variants.py, what other tools make of the script export: DIR/NAME.VARIANT/.
 
 Weights are random, from a fixed seed: nothing is downloaded. Runs under .deps/peers (`make zoo-torch`). A model that an
-exporter refuses is told, with the reason, in DIR/NAME.EXPORTER/refused.txt."""
+exporter refuses is told, with the reason, in DIR/NAME.EXPORTER/refused.txt. NAME is an architecture or one export."""
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
+import signal
 import sys
+import tempfile
 import warnings
 
-os.environ["HF_HUB_OFFLINE"] = "1"
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "python/builders")]
 
+import onnx  # noqa: E402
 import torch  # noqa: E402
-import torchvision  # noqa: E402
-import transformers  # noqa: E402
-from torch import nn  # noqa: E402
+
+import torch_variants  # noqa: E402
+from make import expected, write_tensors  # noqa: E402
+from torch_parts import Only, settled  # noqa: E402
 
 OPSET = 18
-
-
-def image(side, channels=3, width=None):
-    return {"image": torch.randn(1, channels, side, width or side)}
-
-
-def settled(net):
-    """Norms of random nets leave the paths of trained ones: their statistics are drawn, too."""
-    for part in net.modules():
-        if isinstance(part, nn.modules.batchnorm._BatchNorm):
-            nn.init.uniform_(part.running_mean, -0.1, 0.1)
-            nn.init.uniform_(part.running_var, 0.5, 1.5)
-    return net
-
-
-def classifier(build, side=224):
-    return lambda: (settled(build(weights=None)), image(side), {})
-
-
-class Only(nn.Module):
-    """A module whose outputs are tensors: what `pick` takes of them."""
-
-    def __init__(self, net, pick):
-        super().__init__()
-        self.net, self.pick = net, pick
-
-    def forward(self, *inputs):
-        return self.pick(self.net(*inputs))
-
-
-def deeplab_v3():
-    net = torchvision.models.segmentation.deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None)
-    return Only(settled(net), lambda found: found["out"]), image(129), {}
-
-
-class UNet(nn.Module):
-    def __init__(self, widths=(16, 32, 64)):
-        super().__init__()
-        self.down = nn.ModuleList(self.block(a, b) for a, b in zip((3, *widths), widths))
-        self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths, widths[1:]))
-        self.join = nn.ModuleList(self.block(2 * a, a) for a in widths[:-1])
-        self.head = nn.Conv2d(widths[0], 2, 1)
-
-    @staticmethod
-    def block(a, b):
-        return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU(),
-                             nn.Conv2d(b, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU())
-
-    def forward(self, x):
-        seen = []
-        for i, block in enumerate(self.down):
-            x = block(x if i == 0 else nn.functional.max_pool2d(x, 2))
-            seen.append(x)
-        for i in reversed(range(len(self.up))):
-            x = self.join[i](torch.cat((seen[i], self.up[i](x)), 1))
-        return self.head(x)
-
-
-def minilm(layers):
-    config = transformers.BertConfig(vocab_size=2000, hidden_size=384, num_hidden_layers=layers, num_attention_heads=12,
-                                     intermediate_size=1536)
-    net = transformers.BertModel(config, add_pooling_layer=False)
-    tokens = torch.randint(0, 2000, (2, 16))
-    mask = torch.ones_like(tokens)
-    mask[1, 11:] = 0
-    axes = {0: "batch", 1: "sequence"}
-    inputs = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": torch.zeros_like(tokens)}
-    return Only(net, lambda found: found.last_hidden_state), inputs, dict.fromkeys(inputs, axes)
-
-
-class Decoder(nn.Module):
-    """A Llama of one step with its past as inputs and outputs: key and value of each layer."""
-
-    def __init__(self):
-        super().__init__()
-        config = transformers.LlamaConfig(vocab_size=512, hidden_size=128, intermediate_size=344, num_hidden_layers=2,
-                                          num_attention_heads=4, num_key_value_heads=2, attn_implementation="eager")
-        self.net = transformers.LlamaForCausalLM(config)
-
-    def forward(self, input_ids, key_0, value_0, key_1, value_1):
-        past = transformers.DynamicCache()
-        past.update(key_0, value_0, 0)
-        past.update(key_1, value_1, 1)
-        at = torch.arange(key_0.shape[2], key_0.shape[2] + input_ids.shape[1])[None]
-        found = self.net(input_ids, past_key_values=past, position_ids=at, use_cache=True)
-        after = found.past_key_values
-        return found.logits, *(t for layer in after.layers for t in (layer.keys, layer.values))
-
-
-def decoder():
-    past = {f"{kind}_{i}": torch.randn(1, 2, 5, 32) for i in range(2) for kind in ("key", "value")}
-    axes = {"input_ids": {1: "tokens"}} | {name: {2: "past"} for name in past}
-    return Decoder(), {"input_ids": torch.randint(0, 512, (1, 3))} | past, axes
-
-
-def voice():
-    """VITS without its noise, which no two engines draw alike."""
-    config = transformers.VitsConfig(vocab_size=60, hidden_size=96, num_hidden_layers=2, ffn_dim=192, flow_size=96,
-                                     spectrogram_bins=65, upsample_initial_channel=64, noise_scale=0.0,
-                                     noise_scale_duration=0.0, prior_encoder_num_flows=2)
-    tokens = torch.randint(1, 60, (1, 13))
-    return Only(transformers.VitsModel(config), lambda found: found.waveform), {"input_ids": tokens}, {"input_ids": {1: "text"}}
-
-
-def vocoder():
-    net = transformers.SpeechT5HifiGan(transformers.SpeechT5HifiGanConfig(upsample_initial_channel=128))
-    return net, {"spectrogram": torch.randn(1, 20, 80)}, {"spectrogram": {1: "frames"}}
-
-
-def ds_cnn():
-    def pair(c):
-        return [nn.Conv2d(c, c, 3, padding=1, groups=c), nn.BatchNorm2d(c), nn.ReLU(), nn.Conv2d(c, c, 1), nn.BatchNorm2d(c),
-                nn.ReLU()]
-    net = nn.Sequential(nn.Conv2d(1, 64, (10, 4), 2, (5, 1)), nn.BatchNorm2d(64), nn.ReLU(), *pair(64), *pair(64), *pair(64),
-                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 12), nn.Softmax(-1))
-    return settled(net), image(49, 1, 10), {}
-
-
-def recurrent(kind, **how):
-    net = getattr(nn, kind)(80, 64, num_layers=2, **how)
-    return lambda: (Only(net, lambda found: found[0]), {"frames": torch.randn(9, 1, 80)}, {"frames": {0: "time"}})
-
-
-class CRNN(nn.Module):
-    def __init__(self):
-        super().__init__()
-        widths = (1, 32, 64, 128)
-        self.see = nn.Sequential(*(part for a, b in zip(widths, widths[1:]) for part in (
-            nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU(), nn.MaxPool2d(2 if b < 128 else (2, 1)))))
-        self.read = nn.LSTM(128 * 4, 64, bidirectional=True, batch_first=True)
-        self.head = nn.Linear(128, 37)
-
-    def forward(self, x):
-        x = self.see(x)
-        x = x.permute(0, 3, 1, 2).flatten(2)
-        return self.head(self.read(x)[0]).log_softmax(-1)
-
-
-MODELS = torchvision.models
-# name: gives (module, its inputs, {input: {axis: name of an extent that may vary}})
-ZOO = {
-    "mobilenet_v2": classifier(MODELS.mobilenet_v2),
-    "mobilenet_v3_small": classifier(MODELS.mobilenet_v3_small),
-    "efficientnet_b0": classifier(MODELS.efficientnet_b0),
-    "resnet18": classifier(MODELS.resnet18),
-    "resnet50": classifier(MODELS.resnet50),
-    "deeplab_v3": deeplab_v3,
-    "unet": lambda: (settled(UNet()), image(64), {"image": {2: "height", 3: "width"}}),
-    "minilm_l6": lambda: minilm(6),
-    "minilm_l12": lambda: minilm(12),
-    "decoder": decoder,
-    "voice": voice,
-    "vocoder": vocoder,
-    "ds_cnn": ds_cnn,
-    "lstm_stack": recurrent("LSTM"),
-    "gru_stack": recurrent("GRU", bidirectional=True),
-    "crnn": lambda: (settled(CRNN()), image(32, 1, 100), {"image": {3: "width"}}),
-}
+SECONDS = 600  # for one export
 EXPORTERS = ("script", "dynamo")
+# With drawn weights its flows amplify the last bit of a float: torch's own result is then 0.4 (rms) from that in double.
+FRESH = ("voice",)
+SOURCES = ("torch_own", "torch_vision", "torch_timm", "torch_text", "torch_sight", "torch_sound")
 
 
-def export(name, exporter, path):
+def rows():
+    """Of each architecture: what builds it, and the file that says so."""
+    return {name: (build, HERE / f"{source}.py") for source in SOURCES
+            for name, build in importlib.import_module(source).ZOO.items()}
+
+
+def exports_of(name):
+    return [*EXPORTERS, *torch_variants.VARIANTS.get(name, ())]
+
+
+def export(built, exporter, path):
+    """The inputs of the model written to `path`. Where torch.export finds that an extent may not vary, none does."""
     torch.manual_seed(0)
-    net, inputs, axes = ZOO[name]()
-    net = net.eval()
-    how = {"dynamic_axes": axes} if exporter == "script" else {"dynamic_shapes": shapes_of(net, inputs, axes)}
+    net, inputs, axes = built()
+    net = (net if path.parent.name.split(".")[0] in FRESH else settled(net)).eval()
+    how = {"input_names": list(inputs), "opset_version": OPSET}
     with torch.no_grad():
-        torch.onnx.export(net, tuple(inputs.values()), str(path), input_names=list(inputs), opset_version=OPSET,
-                          dynamo=exporter == "dynamo", **({"external_data": False} if exporter == "dynamo" else {}), **how)
+        if exporter == "script":
+            torch.onnx.export(net, tuple(inputs.values()), str(path), dynamo=False, dynamic_axes=axes, **how)
+        else:
+            how |= {"dynamo": True, "external_data": False, "verbose": False}
+            try:
+                torch.onnx.export(net, tuple(inputs.values()), str(path), dynamic_shapes=shapes_of(net, inputs, axes), **how)
+            except Exception:
+                if not axes:
+                    raise
+                torch.onnx.export(net, tuple(inputs.values()), str(path), **how)
     return {key: value.numpy() for key, value in inputs.items()}
 
 
@@ -201,32 +72,57 @@ def shapes_of(net, inputs, axes):
     return None if not axes else (shapes,) if isinstance(net, Only) else shapes
 
 
-def make(name, exporter, folder):
-    sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "python/builders")]
-    import onnx
-    from make import expected, write_tensors
-    case = folder / "test_data_set_0"
+def make(built, kind, folder):
+    """One export; what refuses it is written beside."""
+    case, path = folder / "test_data_set_0", folder / "model.onnx"
     case.mkdir(parents=True, exist_ok=True)
-    (folder / "refused.txt").unlink(missing_ok=True)
+    for old in (path, folder / "refused.txt", *case.iterdir()):
+        old.unlink(missing_ok=True)
     try:
-        feeds = export(name, exporter, folder / "model.onnx")
+        if kind in EXPORTERS:
+            feeds = export(built, kind, path)
+        else:
+            plain = folder.parent / f"{folder.name.split('.')[0]}.script"
+            feeds = torch_variants.make(kind, plain, path)
+        model = onnx.load(path)
+        taken = {i.name: feeds[i.name] for i in model.graph.input}
+        outputs = expected(model, taken)
     except Exception as error:
-        (folder / "model.onnx").unlink(missing_ok=True)
-        said = next(line for line in str(error).partition("Exception summary")[::-1] if line).strip().split("\n")[0]
+        path.unlink(missing_ok=True)
+        said = next((line for line in str(error).partition("Exception summary")[::-1] if line), "").strip().split("\n")[0]
         (folder / "refused.txt").write_text(f"{type(error).__name__}: {said}\n")
         return f"refused: {said}"
-    model = onnx.load(folder / "model.onnx")
-    taken = {i.name: feeds[i.name] for i in model.graph.input}
     write_tensors(case, "input", taken, taken.values())
-    write_tensors(case, "output", [o.name for o in model.graph.output], expected(model, taken))
+    write_tensors(case, "output", [o.name for o in model.graph.output], outputs)
     return "made"
 
 
-def is_made(folder):
-    """Or refused, and newer than this file and than the torch it is made by."""
-    sources = [pathlib.Path(__file__), pathlib.Path(torch.__file__)]
+def apart(built, kind, folder):
+    """`make` in a process of its own: what an exporter keeps of a model, or how it dies, is of no concern to the next."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)
+        print(f"  TORCH   {folder.name}: {make(built, kind, folder)}", flush=True)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        (folder / "model.onnx").unlink(missing_ok=True)
+        (folder / "refused.txt").write_text(f"{signal.Signals(status & 127).name if status & 127 else 'exit'}: the exporter ended\n")
+
+
+def warm_up(built):
+    """Each export is a process of its own: what the exporters load is loaded before, once."""
+    torch.set_num_threads(1)  # threads do not survive a fork
+    with tempfile.TemporaryDirectory() as folder:
+        for exporter in EXPORTERS:
+            export(built, exporter, pathlib.Path(folder) / "model.onnx")
+
+
+def is_made(folder, source):
+    """Or refused, and newer than the file of its row and than the torch it is made by; whatever age without a source."""
+    sources = [source, HERE / "torch_parts.py", pathlib.Path(torch.__file__)] if source else []
     made = [p for p in (folder / "model.onnx", folder / "refused.txt") if p.exists()]
-    return bool(made) and made[0].stat().st_mtime > max(p.stat().st_mtime for p in sources)
+    return bool(made) and made[0].stat().st_mtime > max((p.stat().st_mtime for p in sources), default=0)
 
 
 def main():
@@ -234,19 +130,24 @@ def main():
     options.add_argument("names", nargs="*", metavar="NAME")
     options.add_argument("--out", type=pathlib.Path, default=HERE.parents[1] / "build/zoo-torch", metavar="DIR")
     options.add_argument("--list", action="store_true", help="print the names of all exports instead, as JSON")
+    options.add_argument("--keep", action="store_true", help="make only what is missing, however old the rest is")
     given = options.parse_args()
-    unknown = [name for name in given.names if name not in ZOO]
+    zoo = rows()
+    exports = [f"{name}.{kind}" for name in zoo for kind in exports_of(name)]
+    unknown = [name for name in given.names if name not in zoo and name not in exports]
     if unknown:
-        options.error(f"no model {', '.join(unknown)}; there are {', '.join(ZOO)}")
+        options.error(f"no model {', '.join(unknown)}; there are {', '.join(zoo)}")
     if given.list:
-        print(json.dumps([f"{name}.{exporter}" for name in ZOO for exporter in EXPORTERS]))
+        print(json.dumps(exports))
         return
     warnings.simplefilter("ignore")
-    for name in given.names or ZOO:
-        for exporter in EXPORTERS:
-            folder = given.out / f"{name}.{exporter}"
-            if not is_made(folder):
-                print(f"  TORCH   {folder.name}: {make(name, exporter, folder)}", flush=True)
+    warm_up(zoo["distilbert"][0])
+    for export_name in exports:
+        name, kind = export_name.split(".")
+        wanted = not given.names or name in given.names or export_name in given.names
+        build, source = zoo[name]
+        if wanted and not is_made(given.out / export_name, None if given.keep else source):
+            apart(build, kind, given.out / export_name)
 
 
 if __name__ == "__main__":
