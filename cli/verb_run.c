@@ -23,7 +23,7 @@ static struct {
 static const lnt_option options[] = {
     {"--input", "NAME=FILE", LNT_OPTION_TEXTS, &given.inputs,
      ".npy, .npz (or .npz:MEMBER), .pb, raw bytes; sound (.wav .flac .ogg)\nfor a float input whose other "
-     "extents are 1; or what stands there:\n16000, true, [1,2,3]"},
+     "extents are 1; or what stands there:\n16000, true, [1,2,3], [\"red\", \"blue\"]"},
     {"--output", "NAME=FILE", LNT_OPTION_TEXTS, &given.outputs,
      "write this output: .npy, .pb, sound, raw (.bin, .raw, no ending)"},
     {"--output-dir", "DIR", LNT_OPTION_TEXT, &given.folder, "write all outputs there as .npy"},

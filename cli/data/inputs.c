@@ -213,8 +213,11 @@ static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, co
                 info->name);
     LNT_REQUIRE(how->rest != LNT_INPUTS_REQUIRED, err, LNT_E_ARGUMENT,
                 "input %s is missing: give it with --input %s=FILE", info->name, info->name);
+    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || info->dtype != LNT_STRING, err, LNT_E_ARGUMENT,
+                "input %s is text, which is not made up: give it with --input %s='[\"a\", \"b\"]' or %s=FILE",
+                info->name, info->name, info->name);
     LNT_TRY(lnt_range_of(how->ranges, info->name, &range, &in_range, err));
-    const bool drawn = floating(info->dtype) || (in_range && info->dtype != LNT_STRING);
+    const bool drawn = floating(info->dtype) || in_range;
     LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || drawn, err, LNT_E_ARGUMENT,
                 "input %s is %s, for which random numbers make no sense without bounds: give it with --input "
                 "%s=FILE or --range %s=LOW:HIGH",

@@ -259,3 +259,13 @@ def test_a_named_case_is_recorded_however_large_it_is(tmp_path):
     assert done.returncode == 0, done.stderr
     done = linnet("verify", tmp_path / "m.lnt")
     assert done.returncode == 0 and "pass" in done.stdout, done.stdout
+
+
+def test_text_is_given(tmp_path):
+    """It is not made up; a list that is written out does."""
+    model = onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 18]> f (string[2] x) => (string[2] y) {'
+                                    ' y = StringNormalizer <case_change_action = "LOWER"> (x) }')
+    onnx.save(model, tmp_path / "m.onnx")
+    done = linnet("bench", tmp_path / "m.onnx")
+    assert done.returncode == 2 and "x is text, which is not made up" in done.stderr and "--input x='[" in done.stderr
+    assert linnet("bench", tmp_path / "m.onnx", "--input", 'x=["A", "b"]').returncode == 0
