@@ -22,6 +22,12 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* One walk does for a row and for many where the distances between a row's elements stay in registers, too. */
+#ifdef __aarch64__
+#define MANY_REGISTERS true
+#else
+#define MANY_REGISTERS false
+#endif
 
 /* A walk is as long as the file wants it: behind every POLLED trees somebody looks at the clock. */
 enum { LANES = 8, MAX_BLOCKS = 8, BLOCK_BYTES = 1 << 16, MOST_FEATURES = 1 << 26, POLLED = 64 };

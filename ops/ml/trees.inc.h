@@ -41,39 +41,51 @@ INLINE size_t NAME(next)(const NAME(node) * nodes, const R *x, size_t step, size
 /* From at[] to the leaves. x: of LANES rows, [features + 1][LANES], or of one. As sides stand behind their node, lanes
  * rest when the sum of their places does, which fits: nodes have 12 bytes and more. A lane is a variable each, for
  * registers: an array becomes vectors, which every step takes apart. */
-INLINE void NAME(walk_lanes)(const NAME(node) * nodes, const R *x, const bool one_row, const bool missing,
-                             uint32_t at[LANES])
+INLINE void NAME(walk_lanes)(const NAME(node) * nodes, const R *x, const bool one_row, uint32_t at[LANES])
 {
     const size_t step = one_row ? 1 : LANES, lane = one_row ? 0 : 1;
     size_t a = at[0], b = at[1], c = at[2], d = at[3], e = at[4], f = at[5], g = at[6], h = at[7], places = 0,
            before;
     do {
         before = places;
-        a = NAME(next)(nodes, x, step, a, missing);
-        b = NAME(next)(nodes, x + lane, step, b, missing);
-        c = NAME(next)(nodes, x + 2 * lane, step, c, missing);
-        d = NAME(next)(nodes, x + 3 * lane, step, d, missing);
-        e = NAME(next)(nodes, x + 4 * lane, step, e, missing);
-        f = NAME(next)(nodes, x + 5 * lane, step, f, missing);
-        g = NAME(next)(nodes, x + 6 * lane, step, g, missing);
-        h = NAME(next)(nodes, x + 7 * lane, step, h, missing);
+        a = NAME(next)(nodes, x, step, a, false);
+        b = NAME(next)(nodes, x + lane, step, b, false);
+        c = NAME(next)(nodes, x + 2 * lane, step, c, false);
+        d = NAME(next)(nodes, x + 3 * lane, step, d, false);
+        e = NAME(next)(nodes, x + 4 * lane, step, e, false);
+        f = NAME(next)(nodes, x + 5 * lane, step, f, false);
+        g = NAME(next)(nodes, x + 6 * lane, step, g, false);
+        h = NAME(next)(nodes, x + 7 * lane, step, h, false);
         places = a + b + c + d + e + f + g + h;
     } while (places != before);
     at[0] = (uint32_t)a, at[1] = (uint32_t)b, at[2] = (uint32_t)c, at[3] = (uint32_t)d;
     at[4] = (uint32_t)e, at[5] = (uint32_t)f, at[6] = (uint32_t)g, at[7] = (uint32_t)h;
 }
 
-/* holes: some node sends NaN to its true side, and some of these rows has one. */
+/* Likewise, in little code: where some node sends NaN to its true side and some of these rows has one; doubles. */
+static void NAME(walk_shortly)(const NAME(node) * nodes, const R *x, bool one_row, uint32_t at[LANES])
+{
+    const size_t step = one_row ? 1 : LANES, lane = one_row ? 0 : 1;
+    for (uint32_t moved = 1; moved;) {
+        moved = 0;
+        for (unsigned i = 0; i < LANES; i++) {
+            const uint32_t next = (uint32_t)NAME(next)(nodes, x + i * lane, step, at[i], true);
+            moved |= next ^ at[i];
+            at[i] = next;
+        }
+    }
+}
+
 static void NAME(walk)(const trees *p, const R *x, bool one_row, bool holes, uint32_t at[LANES])
 {
-    if (holes && one_row)
-        NAME(walk_lanes)(p->nodes, x, true, true, at);
-    else if (holes)
-        NAME(walk_lanes)(p->nodes, x, false, true, at);
+    if (holes || sizeof(R) > sizeof(float))
+        NAME(walk_shortly)(p->nodes, x, one_row, at);
+    else if (MANY_REGISTERS)
+        NAME(walk_lanes)(p->nodes, x, one_row, at);
     else if (one_row)
-        NAME(walk_lanes)(p->nodes, x, true, false, at);
+        NAME(walk_lanes)(p->nodes, x, true, at);
     else
-        NAME(walk_lanes)(p->nodes, x, false, false, at);
+        NAME(walk_lanes)(p->nodes, x, false, at);
 }
 
 /* What the leaf at node `at` gives to sum [C]. */
