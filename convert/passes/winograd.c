@@ -160,6 +160,7 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, doubl
 /* ---- which convolutions ---- */
 
 enum { FEWEST = 16 /* channels, and features */, FEW = 4, MANY = 12 /* tiles */, CACHED = 128 * 128 };
+enum { LONG = 64 /* elements */, FAR = 1000 /* operators */ };
 
 /* Is the transform sooner for so many tiles? Weights are up to four times as large: for few tiles they come
  * slower than they are multiplied, unless they stay in a cache. */
@@ -210,8 +211,28 @@ static bool pads_line(const lnt_gnode *n, unsigned axes)
     return true;
 }
 
+/* How many elements of an open line come of each element of one that is open before, by the strides of transposed
+ * convolutions between them. */
+static int64_t grown(const lnt_graph *g, const lnt_gnode *n)
+{
+    int64_t times = 1;
+    for (unsigned i = 0; n && i < FAR && times < LONG; i++) {
+        const bool convolves = lnt_is(n, Conv), grows = lnt_is(n, ConvTranspose);
+        const int64_t stride = convolves || grows ? last_of(n, "strides", 1) : 1;
+        if (convolves ? stride != 1 : grows ? stride < 1 : !(n->op->flags & LNT_OP_ELEMENTWISE))
+            break;
+        times = lnt_dim_mul(times, stride);
+        unsigned from = 0;
+        while (from < n->n_in && (n->in[from] == LNT_NONE || lnt_ginfo(g, n->in[from])->constant ||
+                                  lnt_ginfo(g, n->in[from])->rank != lnt_ginfo(g, n->out[0])->rank))
+            from++;
+        n = lnt_producer(g, n, from);
+    }
+    return times;
+}
+
 /* Products are of one line at a time. An open line may be short: weights that grow much for it are only taken
- * where growth is no matter. */
+ * where growth is no matter, or what makes it makes it long. */
 static bool lines_fit(const lnt_graph *g, const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y, form *f)
 {
     const int64_t taps = w->dims[w->rank - 1], dilation = last_of(n, "dilations", 1);
@@ -224,8 +245,9 @@ static bool lines_fit(const lnt_graph *g, const lnt_gnode *n, const lnt_operand 
                 .taps = taps,
                 .groups = lnt_winograd_line_groups(taps),
                 .points = lnt_winograd_line_points(taps)};
-    const int64_t tile = lnt_winograd_line_tile(taps), open = f->points * f->groups <= 2 * taps ? MANY : FEW;
-    f->tiles = length < 0 ? open : (length - 1) / tile + 1;
+    const int64_t tile = lnt_winograd_line_tile(taps), times = length < 0 ? grown(g, n) : 1,
+                  open = times >= LONG || f->points * f->groups <= 2 * taps ? MANY : FEW;
+    f->tiles = length < 0 ? lnt_dim_mul(open, times) : (length - 1) / tile + 1;
     f->outputs = length <= 0 ? (double)tile : (double)length / (double)f->tiles;
     if (length < 0 && (dilation > LNT_WINOGRAD_LINE_NEAR || (open == FEW && g->winograd_budget < INFINITY)))
         return false;

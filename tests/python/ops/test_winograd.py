@@ -116,6 +116,29 @@ def test_open_lines(tmp_path):
             check(tmp_path, proto, rng.standard_normal(dims, np.float32))
 
 
+def test_lines_that_grow(tmp_path):
+    """Behind strides of 8 and 8 an open line is long: its taps are transformed within the budget, those before are not."""
+    rng = np.random.default_rng(8)
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    f (float[1,64,T] x, float[64,64,7] u, float[64,32,16] v, float[32,32,16] w, float[32,32,7] k) => (float[1,32,S] y) {
+        a = Conv <pads = [3, 3]> (x, u)
+        b = ConvTranspose <strides = [8], pads = [4, 4]> (a, v)
+        c = LeakyRelu <alpha = 0.1> (b)
+        d = ConvTranspose <strides = [8], pads = [4, 4]> (c, w)
+        e = LeakyRelu <alpha = 0.1> (d)
+        g = Conv <pads = [3, 3]> (e, k)
+        y = Add (g, d)
+    }"""
+    proto = onnx.parser.parse_model(text)
+    for given in list(proto.graph.input)[1:]:
+        dims = [d.dim_value for d in given.type.tensor_type.shape.dim]
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(rng.standard_normal(dims, np.float32) / 16, given.name))
+        proto.graph.input.remove(given)
+    assert convert(tmp_path, proto)["winograd_bytes"] == 4 * 14 * 32 * 32
+    for length in (1, 5, 40):
+        check(tmp_path, proto, rng.standard_normal([1, 64, length], np.float32))
+
+
 @pytest.mark.parametrize("after", [
     [node("Relu", ["c"], ["y"])],
     [node("Add", ["c", "row"], ["s"]), node("Add", ["s", "inner"], ["t"]), node("Relu", ["t"], ["y"])],  # a residual block
