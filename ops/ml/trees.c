@@ -22,15 +22,20 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-/* One walk does for a row and for many where the distances between a row's elements stay in registers, too. */
-#ifdef __aarch64__
-#define MANY_REGISTERS true
+#define EIGHT_LANES(X) X(a, 0) X(b, 1) X(c, 2) X(d, 3) X(e, 4) X(f, 5) X(g, 6) X(h, 7)
+/* A walk waits for memory at every step: others beside it fill that time, even where not all of them have a register.
+ * On ARM, where a library has less room, there are fewer; and one walk does for a row and for many, as the distances
+ * between a row's elements stay in registers, too. */
+#ifdef __x86_64__
+enum { LANES = 16, MANY_REGISTERS = 0 };
+#define EACH_LANE(X) EIGHT_LANES(X) X(l, 8) X(m, 9) X(n, 10) X(o, 11) X(p, 12) X(q, 13) X(r, 14) X(s, 15)
 #else
-#define MANY_REGISTERS false
+enum { LANES = 8, MANY_REGISTERS = sizeof(void *) == 8 };
+#define EACH_LANE(X) EIGHT_LANES(X)
 #endif
 
 /* A walk is as long as the file wants it: behind every POLLED trees somebody looks at the clock. */
-enum { LANES = 8, MAX_BLOCKS = 8, BLOCK_BYTES = 1 << 16, MOST_FEATURES = 1 << 26, POLLED = 64 };
+enum { MAX_BLOCKS = 8, BLOCK_BYTES = 1 << 16, MOST_FEATURES = 1 << 26, POLLED = 64 };
 
 typedef enum aggregate { SUM, AVERAGE, MINIMUM, MAXIMUM } aggregate;
 

@@ -44,22 +44,23 @@ INLINE size_t NAME(next)(const NAME(node) * nodes, const R *x, size_t step, size
 INLINE void NAME(walk_lanes)(const NAME(node) * nodes, const R *x, const bool one_row, uint32_t at[LANES])
 {
     const size_t step = one_row ? 1 : LANES, lane = one_row ? 0 : 1;
-    size_t a = at[0], b = at[1], c = at[2], d = at[3], e = at[4], f = at[5], g = at[6], h = at[7], places = 0,
-           before;
+    size_t places = 0, before;
+#define BEGIN(a, i) size_t a = at[i];
+#define STEP(a, i) a = NAME(next)(nodes, x + (i)*lane, step, a, false);
+#define ADD(a, i) places += a;
+#define END(a, i) at[i] = (uint32_t)a;
+    EACH_LANE(BEGIN)
     do {
         before = places;
-        a = NAME(next)(nodes, x, step, a, false);
-        b = NAME(next)(nodes, x + lane, step, b, false);
-        c = NAME(next)(nodes, x + 2 * lane, step, c, false);
-        d = NAME(next)(nodes, x + 3 * lane, step, d, false);
-        e = NAME(next)(nodes, x + 4 * lane, step, e, false);
-        f = NAME(next)(nodes, x + 5 * lane, step, f, false);
-        g = NAME(next)(nodes, x + 6 * lane, step, g, false);
-        h = NAME(next)(nodes, x + 7 * lane, step, h, false);
-        places = a + b + c + d + e + f + g + h;
+        EACH_LANE(STEP)
+        places = 0;
+        EACH_LANE(ADD)
     } while (places != before);
-    at[0] = (uint32_t)a, at[1] = (uint32_t)b, at[2] = (uint32_t)c, at[3] = (uint32_t)d;
-    at[4] = (uint32_t)e, at[5] = (uint32_t)f, at[6] = (uint32_t)g, at[7] = (uint32_t)h;
+    EACH_LANE(END)
+#undef BEGIN
+#undef STEP
+#undef ADD
+#undef END
 }
 
 /* Likewise, in little code: where some node sends NaN to its true side and some of these rows has one; doubles. */
