@@ -114,6 +114,7 @@ static lnt_verify_options options_from_words(void)
     return (lnt_verify_options){.rule = rule_from_words(),
                                 .convert = {.opt = (lnt_opt)given.opt},
                                 .bake = (lnt_bake)given.bake,
+                                .case_extents = given.suite != NULL,
                                 .threads = (uint32_t)given.threads,
                                 .level = given.level};
 }

@@ -173,11 +173,12 @@ static lnt_status verify_case(const lnt_verify_options *how, const char *path, c
             *err = first;
     }
     LNT_TRY(status);
-    if (how->bake == LNT_BAKE_NONE && left.n_in == c->n_in && has_other_forms(&o, c)) {
+    if (how->case_extents && left.n_in == c->n_in && has_other_forms(&o, c)) {
         lnt_opened declared = o;
         status = open_for_case(how, path, c, (baked_also){.declared = &declared}, &left, &o, err);
         lnt_opened_close(&declared);
         LNT_TRY(status);
+        snprintf(reason, 256, "%.40s: inputs of other extents than the model declares are constants", c->name);
     }
     const lnt_cases one = {.item = &left, .n = 1};
     status = lnt_verify_cases(how, &o, &one, verdict, reason, err);
@@ -194,7 +195,7 @@ lnt_status lnt_verify_onnx(const lnt_verify_options *how, const char *path, cons
         together &= !cases->item[i].has_lists;
     if (together)
         LNT_TRY(lnt_opened_open(path, &how->convert, LNT_LOAD_FULL, &o, err));
-    for (size_t i = 0; i < cases->n && o.model; i++)
+    for (size_t i = 0; i < cases->n && o.model && how->case_extents; i++)
         together &= !has_other_forms(&o, &cases->item[i]);
     lnt_status status = together ? lnt_verify_cases(how, &o, cases, verdict, reason, err) : LNT_OK;
     for (size_t i = 0; i < cases->n && !together && status == LNT_OK; i++)

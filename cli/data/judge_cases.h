@@ -15,6 +15,7 @@ typedef struct lnt_verify_options {
     lnt_rule rule;
     lnt_convert_options convert;
     lnt_bake bake;
+    bool case_extents; /* an input that a case has in other extents than the model declares becomes a constant */
     uint32_t threads;
     const char *level;
     /* Told about each output compared; may be NULL. */

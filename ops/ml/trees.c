@@ -158,7 +158,7 @@ static lnt_status reserve(lnt_site *site, trees *p, size_t real)
                 lnt_reserve(&p->each, p->n_features, real, &p->line_at);
     p->each = fits ? lnt_round_up(p->each, 64) : 0;
     fits = fits && lnt_mul_size(p->each, site->threads, &total) &&
-           lnt_reserve(&total, block, real, &p->one_at) &&
+           lnt_reserve(&total, p->n_features + 1, real, &p->one_at) &&
            lnt_reserve(&total, p->n_trees, sizeof(uint32_t), &p->leaves_at);
     LNT_REQUIRE(fits, site->err, LNT_E_LIMIT, "its scratch memory is larger than the address space");
     lnt_bind_scratch(site, total);

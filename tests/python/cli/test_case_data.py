@@ -46,6 +46,8 @@ def test_extents_of_the_case(tmp_path):
     folder = tmp_path / "node" / "case"
     write_case(folder, onnx.parser.parse_model(text), {"x": x, "like": np.int32([7])}, [x.astype(np.int32)])
     done = linnet("verify", "--suite", tmp_path)
-    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
+    assert done.returncode == 0 and "1 passed" in done.stdout and "are constants" in done.stdout, done.stdout
+    fed = linnet("verify", folder / "model.onnx")
+    assert fed.returncode == 2 and "input like takes int32 3x4, not int32 1" in fed.stderr, "outside of a suite it is a mistake"
     write_case(folder, onnx.parser.parse_model(text), {"x": x, "like": np.int32([7])}, [x.astype(np.int32) + 1])
     assert "1 failed" in linnet("verify", "--suite", tmp_path).stdout
