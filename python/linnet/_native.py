@@ -181,6 +181,7 @@ def _load() -> c.CDLL:
         "lnt_bind": ([pointer, err], c.c_int),
         "lnt_cancel": ([pointer], None),
         "lnt_python_run": ([pointer, c.POINTER(Call), err], c.c_int),
+        "lnt_run": ([pointer, err], c.c_int),
         "lnt_get_output": ([pointer, c.c_uint32, c.POINTER(Tensor), err], c.c_int),
         "lnt_state_reset": ([pointer, err], c.c_int),
         "lnt_session_trim": ([pointer, err], c.c_int),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import math
 import os
 import queue
 import stat
@@ -28,6 +29,7 @@ from ._value import TEXT, IOBinding, OrtValue, as_stored, numpy_type, taken_text
 
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
 _ANY_SIZE = (sys.maxsize // 2, c.c_void_p(64))  # for binding before the size of an output is known
+_COPIED = 4096  # bytes: to copy an array of so few is sooner than to ask where it is
 _INFO, _WARNING = 1, 2
 
 Feed = Mapping[str, Any]
@@ -66,13 +68,14 @@ class _SequenceArg(NodeArg):
 class _Given:
     """An input as it was last given: the array's type and shape, and what the native run is told of them."""
 
-    __slots__ = ("port", "tensor", "dtype", "shape")
+    __slots__ = ("port", "tensor", "dtype", "shape", "own")
 
     def __init__(self, port: NodeArg, tensor: Tensor) -> None:
         self.port, self.tensor, self.dtype, self.shape = port, tensor, None, None
+        self.own: np.ndarray | None = None  # where a small one is copied to
 
     def describe(self, value: Any) -> np.ndarray:
-        """The value as an array that can be read in place."""
+        """The value as an array that can be read in place, or `own`, which holds it."""
         value = value.numpy() if isinstance(value, OrtValue) else value
         plain = not isinstance(value, (np.ndarray, np.generic))  # Python's numbers have no type to insist on
         array = np.asarray(value, numpy_type(self.port.dtype) if plain else None)
@@ -83,9 +86,11 @@ class _Given:
         array = as_stored(array, t.dtype)
         t.rank, t.bytes = array.ndim, array.nbytes
         t.dims = (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK])
-        self.dtype, self.shape = array.dtype, array.shape
+        self.dtype, self.shape, self.own = array.dtype, array.shape, None
+        if array.nbytes <= _COPIED:
+            array = self.own = array.copy()
+        t.data = address(array)
         return array
-
 
     def describe_words(self, value: Any) -> tuple[c.Array[c.c_char_p], bool]:
         """Pointers to the words of an input of text, which hold them, and whether its shape is another one."""
@@ -101,11 +106,14 @@ class _Given:
 class _Slot:
     """An output of the runs to come; dims and dtype are None where its shape is not known before a run."""
 
-    __slots__ = ("number", "port", "dims", "dtype", "place")
+    __slots__ = ("number", "port", "dims", "dtype", "place", "own", "is_own")
 
     def __init__(self, number: int, port: NodeArg, dims: tuple[int, ...] | None, dtype: np.dtype | None) -> None:
         self.number, self.port, self.dims, self.dtype = number, port, dims, dtype
         self.place = None  # in the call's lists; states are kept by the session
+        small = dims is not None and math.prod(dims) * dtype.itemsize <= _COPIED
+        self.own = np.empty(dims, dtype) if small else None  # where a small one is copied from
+        self.is_own = False  # own, or none, is the memory that the call says
 
 
 class ModelMetadata:
@@ -230,6 +238,7 @@ class InferenceSession:
         self._given: dict[str, _Given] = {}  # by name: inputs of the last run
         self._in_numbers, self._tensors = (c.c_uint32 * 0)(), (Tensor * 0)()
         self._slots: list[_Slot] | None = None  # outputs, once it is known what there is to know before a run
+        self._is_set = False  # the native session reads and writes the memory that the run to come wants
 
     def __del__(self) -> None:
         if getattr(self, "_session", None):
@@ -429,12 +438,15 @@ class InferenceSession:
             arrays = self._prepare(memory)
             if run_options or self._profile:
                 status = self._run_with(run_options)
+            elif self._is_set:
+                status = lib.lnt_run(self._session, self._error_ref)
             else:
                 status = lib.lnt_python_run(self._session, self._call, self._error_ref)
+                self._is_set = not (status or kept)
             if status:
                 self._check(status)
             del kept
-            taken = [array if slot.dims is not None else self._take(slot, array)
+            taken = [self._take(slot, array) if slot.dims is None else array.copy() if array is slot.own else array
                      for slot, array in zip(self._slots, arrays)]
             if self._inner:
                 taken += [self._take_inner(name) for name in self._inner]
@@ -497,7 +509,7 @@ class InferenceSession:
 
     def _feed(self, feed: Feed) -> list[Any]:
         """The arrays that the run reads in place, and pointers to text."""
-        if len(feed) != len(self._given) or any(name not in self._given for name in feed):
+        if feed.keys() != self._given.keys():
             self._give(feed)
         kept = []
         for name, value in feed.items():
@@ -507,12 +519,17 @@ class InferenceSession:
                 self._slots = None if changed else self._slots
                 kept.append(pointers)
                 continue
-            if not (type(value) is np.ndarray and value.dtype is given.dtype and value.shape == given.shape
-                    and value.flags.c_contiguous):
-                value = given.describe(value)
+            if not (type(value) is np.ndarray and value.dtype is given.dtype and value.shape == given.shape):
+                kept.append(given.describe(value))
                 self._slots = None
-            given.tensor.data = address(value)
-            kept.append(value)
+            elif given.own is not None:
+                given.own[...] = value
+            else:
+                array = np.ascontiguousarray(value)
+                given.tensor.data = address(array)
+                kept.append(array)
+        if kept:
+            self._is_set = False
         return kept
 
     def _give(self, names: Iterable[str]) -> None:
@@ -547,7 +564,7 @@ class InferenceSession:
         self._out_numbers = (c.c_uint32 * n)(*[slot.number for slot in written])
         self._call = c.byref(Call(len(self._tensors), n, self._in_numbers, self._tensors, self._out_numbers, self._memory,
                                   self._sizes))
-        self._slots = slots
+        self._slots, self._is_set = slots, False
 
     def _slot(self, i: int) -> _Slot:
         port, tensor = self._outputs[i], Tensor()
@@ -558,17 +575,20 @@ class InferenceSession:
         return _Slot(i, port, tuple(tensor.dims[: tensor.rank]) if known else None, numpy_type(tensor.dtype) if known else None)
 
     def _prepare(self, memory: dict[str, np.ndarray]) -> list[np.ndarray | None]:
-        """For each output the memory given, new memory where the shape is known before the run, else None."""
+        """For each output the memory given, the slot's own or new memory where the shape is known before the run, else None."""
         arrays = []
         for slot in self._slots:
             array = memory.get(slot.port.name) if memory else None
             if array is not None:
                 self._check_memory(slot.port, array, array.shape if slot.dims is None else slot.dims)
+            elif slot.own is not None:
+                array = slot.own
             elif slot.dims is not None:
                 array = np.empty(slot.dims, slot.dtype)
-            if slot.place is not None:
+            if slot.place is not None and not (slot.is_own and array is slot.own):
                 self._memory[slot.place] = address(array) if array is not None else None
                 self._sizes[slot.place] = array.nbytes if array is not None else 0
+                slot.is_own, self._is_set = array is slot.own, False
             arrays.append(array)
         return arrays
 

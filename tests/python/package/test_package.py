@@ -126,6 +126,22 @@ def test_results_stay_when_the_session_runs_again(linnet):
     np.testing.assert_array_equal(first[0], x + w)
 
 
+def test_inputs_may_change_between_runs(linnet):
+    """In place, as other arrays, in other strides, small ones, which are copied, and large ones, which are read in place."""
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    for rows in (2, 2000):
+        x, w = np.ones((rows, 4), np.float32), np.ones(4, np.float32)
+        results = []
+        for turn in range(3):
+            x[:], w[:] = turn, 2
+            results.append(session.run(None, {"x": x, "w": w}))
+            results.append(session.run(None, {"x": np.asfortranarray(x) + 5, "w": np.repeat(w, 2)[::2]}))
+        for turn in range(3):
+            for added, (total, product) in zip((0, 5), results[2 * turn:]):
+                np.testing.assert_array_equal(total, np.full((rows, 4), turn + added + 2))
+                np.testing.assert_array_equal(product, np.full((rows, 4), 2 * (turn + added)))
+
+
 def test_arrays_that_are_not_contiguous(linnet):
     session = linnet.InferenceSession(TWO.SerializeToString())
     x = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
