@@ -170,7 +170,9 @@ static void check_instr(trial *t, unsigned op)
     _Alignas(64) float src[3][LANES], dst[LANES + 2];
     float saved[3][LANES];
     const float imm[2] = {lnt_check_float(&t->random) * 2, 1 + lnt_check_float(&t->random)};
-    const int64_t n = t->kernels->width * (1 + below(&t->random, (unsigned)(LANES / t->kernels->width)));
+    const int64_t width = t->kernels->width, vectors = 1 + below(&t->random, (unsigned)(LANES / width));
+    const bool shares = LNT_TAKES_ROWS(op) && vectors > 1 && below(&t->random, 2);
+    const int64_t n = vectors * width - (shares ? below(&t->random, (unsigned)width) : 0);
     const char *kinds = lnt_judged_instrs[op].sources;
     uint8_t *const behind = (uint8_t *)(dst + 1) + n * (t->half ? 2 : 4);
     lnt_instr_args a = {.dst = dst + 1, .imm = imm, .n = n};
@@ -183,7 +185,7 @@ static void check_instr(trial *t, unsigned op)
         }
     }
     memset(dst, 0x5a, sizeof dst);
-    if (a.step[0] && below(&t->random, 2))
+    if (a.step[0] && !shares && below(&t->random, 2))
         a.dst = src[0];
     t->kernels->instr[op](&a);
     for (int64_t i = 0; i < n; i++)

@@ -372,6 +372,7 @@ static bool computes_in_halves(const work *w, unsigned n_in, unsigned n_out, con
 typedef struct code_instr {
     lnt_instr_fn run;
     uint8_t dst, src[3], n_src;
+    bool takes_rows;
     float imm[2];
 } code_instr;
 
@@ -421,6 +422,7 @@ static void emit(const work *w, lnt_code *c, const uint8_t *slot)
             continue;
         code_instr *e = &c->instr[c->n_instr++];
         e->run = c->kernels->instr[w->instr[i].op];
+        e->takes_rows = LNT_TAKES_ROWS(w->instr[i].op);
         e->dst = slot[w->instr[i].value];
         e->n_src = w->instr[i].n_src;
         for (unsigned j = 0; j < e->n_src; j++)
@@ -481,6 +483,7 @@ typedef struct frame {
     const float *at[MAX_SLOTS + LNT_PROGRAM_MAX_INSTR];
     int64_t step[MAX_SLOTS + LNT_PROGRAM_MAX_INSTR]; /* lnt_instr_args.step */
     bool loaded[MAX_OPERANDS];                       /* holds what is the same for all rows */
+    bool has_whole_rows;                             /* parts do */
     _Alignas(64) float scalar[MAX_OPERANDS][LNT_VECTOR_MAX];
     _Alignas(64) float memory[SLOT_MEMORY];
 } frame;
@@ -560,7 +563,7 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
         for (int64_t r = 0; r < b->rows; r++)
             f->code->kernels->cells->load[v->cell](lanes(f->code, reg, r * b->cols),
                                                    element(v, b->row + r, b->col), v->col_stride, b->cols);
-    f->loaded[i] = v->row_stride == 0 && b->rows > 1;
+    f->loaded[i] = v->row_stride == 0 && f->has_whole_rows;
 }
 
 static void run_instrs(frame *f, int64_t n, float *last_dst)
@@ -630,10 +633,14 @@ static bool runs_in_place(const lnt_code *c, const lnt_view *view, int64_t cols)
     return in_place;
 }
 
-/* Points the sources at a row. scalar[j]: lanes of a source that is the same in all of it. */
-static void enter_row(const lnt_code *c, const lnt_view *view, int64_t row, float scalar[][LNT_VECTOR_MAX],
-                      lnt_instr_args *args)
+enum { ROWS_AT_ONCE = 16 };
+
+/* Points the sources at rows [row, row + rows). scalar[j]: vectors of a source that is the same in all of a row.
+ * pitch[j]: bytes from one row to the next. */
+static void enter_rows(const lnt_code *c, const lnt_view *view, int64_t row, int64_t rows,
+                       float scalar[][ROWS_AT_ONCE * LNT_VECTOR_MAX], lnt_instr_args *args, int64_t pitch[3])
 {
+    const int64_t width = c->kernels->width, lane = (int64_t)cell_bytes(c->kernels->cell);
     for (unsigned j = 0; j < c->instr[0].n_src; j++) {
         const unsigned slot = c->instr[0].src[j];
         if (slot >= c->n_slots) {
@@ -642,35 +649,41 @@ static void enter_row(const lnt_code *c, const lnt_view *view, int64_t row, floa
         }
         const lnt_view *v = &view[slot];
         args->step[j] = v->col_stride;
+        pitch[j] = (v->row_stride && !v->col_stride ? width : v->row_stride) * lane;
         args->src[j] = v->col_stride ? (const float *)(const void *)element(v, row, 0) : scalar[j];
         if (v->col_stride == 0 && (row == 0 || v->row_stride != 0))
-            c->kernels->cells->load[v->cell](scalar[j], element(v, row, 0), 0, c->kernels->width);
+            load_columns(c, scalar[j], v, &(part){row, rows, 0, width});
     }
 }
 
-/* The last vector of a row comes first, to be stored last, over lanes that it shares with the others: the result may be
- * an operand's memory. */
+static bool is_source(const lnt_code *c, const lnt_view *view)
+{
+    bool found = false;
+    for (unsigned i = 0; i < c->n_in; i++)
+        found |= view[i].data == view[c->n_in].data;
+    return found;
+}
+
+/* Columns that one call takes: whole vectors, and where the result is no operand's memory those behind, too. */
+static int64_t columns_in_place(const lnt_code *c, const lnt_view *view, int64_t cols)
+{
+    return c->instr[0].takes_rows && !is_source(c, view) ? cols : cols - cols % c->kernels->width;
+}
+
 static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
-    const int64_t width = c->kernels->width, last = cols - width;
-    _Alignas(64) float scalar[3][LNT_VECTOR_MAX], tail[LNT_VECTOR_MAX];
-    lnt_instr_args args = {.imm = c->instr[0].imm};
+    const lnt_view *to = &view[c->n_in];
+    _Alignas(64) float scalar[3][ROWS_AT_ONCE * LNT_VECTOR_MAX];
+    lnt_instr_args args = {.imm = c->instr[0].imm, .n = cols};
+    int64_t pitch[3] = {0};
+    LNT_ASSERT(cols >= c->kernels->width);
     for (int64_t row = 0; row < rows; row++) {
-        enter_row(c, view, row, scalar, &args);
-        float *const dst = (float *)(void *)element(&view[c->n_in], row, 0);
-        if (cols % width != 0) {
-            lnt_instr_args end = args;
-            for (unsigned j = 0; j < c->instr[0].n_src; j++)
-                end.src[j] = lanes(c, args.src[j], last * args.step[j]);
-            end.dst = tail;
-            end.n = width;
-            c->instr[0].run(&end);
-        }
-        args.dst = dst;
-        args.n = cols - cols % width;
+        if (row % ROWS_AT_ONCE == 0)
+            enter_rows(c, view, row, lnt_least(ROWS_AT_ONCE, rows - row), scalar, &args, pitch);
+        args.dst = (float *)(void *)element(to, row, 0);
         c->instr[0].run(&args);
-        if (cols % width != 0)
-            memcpy(lanes(c, dst, last), tail, (size_t)width * cell_bytes(c->kernels->cell));
+        for (unsigned j = 0; j < 3; j++)
+            args.src[j] = lnt_moved(args.src[j], pitch[j], 1);
     }
 }
 
@@ -693,28 +706,34 @@ static bool run_conversion(const lnt_code *c, const lnt_view *view, int64_t rows
     return load || store;
 }
 
+enum { LONG_ROW = 64 };
+
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
-    const int64_t at_once = rows_at_once(c, cols);
     if (run_conversion(c, view, rows, cols))
         return;
-    if ((rows == 1 || at_once == 1) && runs_in_place(c, view, cols)) {
-        run_in_place(c, view, rows, cols);
-        return;
+    int64_t done = 0;
+    if (runs_in_place(c, view, cols) && (rows == 1 || cols >= LONG_ROW || rows_at_once(c, cols) == 1)) {
+        done = columns_in_place(c, view, cols);
+        run_in_place(c, view, rows, done);
     }
+    if (done == cols)
+        return;
+    const int64_t at_once = rows_at_once(c, cols - done);
     frame f;
     f.code = c;
     f.view = view;
+    f.has_whole_rows = cols - done <= c->block;
     memset(f.loaded, 0, sizeof f.loaded);
     for (unsigned i = 0; i < c->n_constants; i++) {
         f.at[c->n_slots + i] = c->constant[i];
         f.step[c->n_slots + i] = 0;
     }
     for (int64_t row = 0; row < rows; row += at_once)
-        for (int64_t col = 0; col < cols; col += c->block) {
+        for (int64_t col = done; col < cols; col += c->block) {
             const int64_t r = rows - row < at_once ? rows - row : at_once;
             const int64_t n = cols - col < c->block ? cols - col : c->block;
             run_part(&f, &(part){row, r, col, n});

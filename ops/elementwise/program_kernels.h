@@ -25,10 +25,17 @@ typedef struct lnt_instr_args {
     const float *src[3];
     int64_t step[3]; /* 1: lane i is src[j][i]; 0: src[j] points to one vector of equal lanes */
     const float *imm;
-    int64_t n; /* lanes, a multiple of the level's vector width; dst may be a source */
+    /* Lanes, a multiple of the level's vector width; dst may be a source. Of instructions that LNT_TAKES_ROWS names
+     * also any number from that width on, if dst is no source. */
+    int64_t n;
 } lnt_instr_args;
 
 typedef void (*lnt_instr_fn)(const lnt_instr_args *a);
+
+/* Instructions of operands that are broadcast, whose loops are shorter than a call. */
+#define LNT_TAKES_ROWS(op)                                                                                   \
+    ((op) == LNT_I_ADD || (op) == LNT_I_SUB || (op) == LNT_I_MUL || (op) == LNT_I_DIV || (op) == LNT_I_MIN ||  \
+     (op) == LNT_I_MAX || (op) == LNT_I_PRELU || (op) >= LNT_C_MUL_ADD)
 
 enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
 

@@ -64,7 +64,7 @@ LNT_INLINE vf sign(vf x)
     return v_select(x > zero, one, v_select(x < zero, -one, x));
 }
 
-BINARY(DIV, A / B)
+BINARY_ROWS(DIV, A / B)
 BINARY(POW, v_pow(A, B))
 BINARY(MOD, v_fmod(A, B))
 UNARY(SQRT, v_sqrt(A))
@@ -108,7 +108,7 @@ HEAVY(COSH, v_cosh(A))
 HEAVY(ASINH, v_asinh(A))
 HEAVY(ACOSH, v_acosh(A))
 HEAVY(ATANH, v_atanh(A))
-BINARY(NOT_EQUAL, A != B)
+BINARY_ROWS(NOT_EQUAL, A != B)
 
 /* ---- memory to registers and back ---- */
 
