@@ -319,14 +319,15 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
          $(foreach f,attention attention_blocks cast cast_small conv conv_algorithm conv_depthwise conv_images conv_stem \
              conv_transpose conv_winograd cumulative custom data det dynamic_conv dynamic_matmul einsum einsum_product elementwise \
              embed_layernorm evaluate expand fourier gemm_store gridsample half_step linear_attention loss lpnorm matmul matmul_nbits \
-             op pool_double product program program_map program_node qconv qconv_panels qlinear qmatmul qreal random reshape rnn roialign \
-             row_fusion shape slice transpose trilu unique unpool widen window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard ops/text/*.c speech/*.c speech/*/*.c)
+             op pool_double product program program_map program_node qconv qconv_panels qlinear qmatmul qreal random relayout reshape rnn \
+             roialign row_fusion shape slice transpose trilu unique unpool widen window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard ops/text/*.c speech/*.c speech/*/*.c)
 # On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
-SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c formats/hash.c runtime/run.c \
-             $(patsubst %,ops/%.c,attention/rotary conv/conv_rows data/concat data/gather data/pad data/scatter data/select data/topk \
-             element elementwise/typed elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms \
-             image/pooling quant/qgemm_driver quant/quantize_linear rows/batchnorm rows/groupnorm rows/layernorm rows/reduce \
-             rows/reduce_typed rows/row_double window))
+SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c base/operand.c formats/hash.c runtime/run.c \
+             $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/concat data/gather \
+             data/pad data/scatter data/select data/sort data/topk element elementwise/binarizer elementwise/typed \
+             elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms image/pooling quant/qconv_depthwise \
+             quant/qconv_image quant/qgemm_driver quant/quantize_linear recurrent/rnn_int8 recurrent/rnn_product rows/batchnorm \
+             rows/groupnorm rows/layernorm rows/reduce rows/reduce_typed rows/row_double window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.
 compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))

@@ -65,6 +65,7 @@ struct lnt_kernel {
     void *const *slot; /* storage number -> memory */
     unsigned threads;  /* workers that lnt_parallel may use, the caller included */
     uint64_t seed;     /* of random operators in this run, or in this turn of a loop */
+    const struct lnt_kernels *kernels; /* ops/kernels.h: of the session's level */
     lnt_error *err;
     /* Set from other threads; kernels see it through lnt_parallel and lnt_cancelled. */
     const _Atomic(uint32_t) *stop; /* 0, or the lnt_status to end with */

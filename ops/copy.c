@@ -2,6 +2,7 @@
 #include "ops/copy.h"
 
 #include "base/lnt_assert.h"
+#include "ops/kernels.h"
 
 #include <string.h>
 
@@ -167,6 +168,11 @@ VECTOR_LOOPS(uint32_t, 4)
 VECTOR_LOOPS(uint64_t, 2)
 
 #define turn_unit16 transpose_unit16
+
+void lnt_turn_scalar(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t columns)
+{
+    turn_uint32_t(dst, dst_step, src, src_step, rows, columns);
+}
 
 static void every_second_unit16(char *dst, const char *src, int64_t n)
 {
@@ -534,7 +540,8 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
             copy_line(c, dst, src, n);
 }
 
-static void transpose_tiles(const lnt_copy *c, const cursor *w, char *dst, const char *src, int64_t columns)
+static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor *w, char *dst, const char *src,
+                            int64_t columns)
 {
     const unsigned axis = c->rank - 2;
     const int64_t left = c->n[axis] - w->at[axis], rows = left < TILE ? left : TILE;
@@ -543,13 +550,15 @@ static void transpose_tiles(const lnt_copy *c, const cursor *w, char *dst, const
         const int64_t width = columns - begin < TILE ? columns - begin : TILE;
         char *to = dst + begin * c->unit;
         const char *from = src + begin * column_step;
-        BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
+        if (c->unit == 4)
+            k->kernels->turn(to, row_step, from, column_step, rows, width);
+        else
+            BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
     }
 }
 
 static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    (void)k;
     (void)thread;
     const copy_job *job = arg;
     const lnt_copy *c = job->c;
@@ -562,7 +571,7 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         char *dst = w.dst + first * c->dst[last];
         const char *src = w.src + first * c->src[last];
         if (c->kind == LNT_COPY_TRANSPOSE)
-            transpose_tiles(c, &w, dst, src, n);
+            transpose_tiles(k, c, &w, dst, src, n);
         else
             copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
         advance(c, &w);

@@ -61,4 +61,11 @@ void lnt_turn(void *dst, int64_t dst_step, const void *src, int64_t src_step, in
 void lnt_turn_apart(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows,
                     int64_t columns, size_t unit);
 
+/* Elements of 4 bytes: dst[r][c] = src[c][r] for rows x columns of dst; steps in bytes. At the level's speed:
+ * lnt_kernels.turn. */
+typedef void (*lnt_turn_fn)(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                            int64_t columns);
+void lnt_turn_scalar(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t columns);
+void lnt_turn_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t columns);
+
 #endif

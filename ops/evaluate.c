@@ -169,8 +169,12 @@ lnt_status lnt_solo_bind(lnt_solo *solo, lnt_bump *memory, const lnt_node *node,
             return LNT_E_MEMORY;
     }
     solo->out_data = out_data;
-    solo->kernel =
-        (lnt_kernel){.slot = slot, .threads = 1, .err = err, .stop = &never, .parallel = whole_range};
+    solo->kernel = (lnt_kernel){.slot = slot,
+                                .threads = 1,
+                                .kernels = solo->site.kernels,
+                                .err = err,
+                                .stop = &never,
+                                .parallel = whole_range};
     return LNT_OK;
 }
 

@@ -34,6 +34,11 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
 #define TYPED_avx2 avx2
 #define TYPED_avx512 avx2
 
+#define TURN_scalar scalar
+#define TURN_neon scalar
+#define TURN_avx2 avx2
+#define TURN_avx512 avx2
+
 #define NIBBLES_scalar PLAIN_scalar
 #define NIBBLES_neon neon
 #define NIBBLES_neon_in_order neon
@@ -46,15 +51,15 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
 
 /* own: the suffix of the tables that the level has twice. */
 #define TABLES(own, floats, halves, bytes)                                                                   \
-    TABLES_OF(own, floats, PLAIN_##floats, TYPED_##floats, NIBBLES_##bytes, halves, bytes)
-#define TABLES_OF(own, floats, plain, typed, nibbles, halves, bytes)                                         \
-    TABLES_FROM(own, floats, plain, typed, nibbles, halves, bytes)
-#define TABLES_FROM(own, floats, plain, loops, nibbles, halves, bytes)                                       \
+    TABLES_OF(own, floats, PLAIN_##floats, TYPED_##floats, TURN_##floats, NIBBLES_##bytes, halves, bytes)
+#define TABLES_OF(own, floats, plain, typed, turns, nibbles, halves, bytes)                                  \
+    TABLES_FROM(own, floats, plain, typed, turns, nibbles, halves, bytes)
+#define TABLES_FROM(own, floats, plain, loops, turns, nibbles, halves, bytes)                                \
     {                                                                                                        \
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
         .program = &lnt_program_##floats, .cells = &lnt_cells_##floats,                                      \
         .number = HAS_PRODUCTS ? &lnt_number_##plain : NULL,                                                 \
-        .typed = &lnt_typed_##loops, .row = &lnt_row_##floats,                                               \
+        .typed = &lnt_typed_##loops, .row = &lnt_row_##floats, .turn = lnt_turn_##turns,                     \
         .half = LNT_HAS_HALVES ? &lnt_half_##halves : &lnt_half_none,                                        \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \

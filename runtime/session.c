@@ -179,6 +179,7 @@ static lnt_status fill_session(lnt_session *s, const lnt_session_options *option
     LNT_TRY(make_tables(s, err));
     s->execution.kernel = (lnt_kernel){.slot = s->slot,
                                        .threads = lnt_pool_threads(s->execution.pool),
+                                       .kernels = s->kernels,
                                        .stop = &s->execution.stop_flag,
                                        .parallel = lnt_pool_parallel,
                                        .poll = lnt_pool_poll,

@@ -548,7 +548,7 @@ static lnt_status bind_typed_clip(lnt_site *site)
     const lnt_dtype dtype = site->in[0]->dtype;
     int from = 0;
     if (!lnt_input(site, 1) && !lnt_input(site, 2))
-        return lnt_bind_relayout(site);
+        return lnt_bind_identity(site);
     LNT_TRY(require_same_types(site, 0));
     typed_params *t = begin_passes(site, 2);
     if (!t)
@@ -630,7 +630,7 @@ lnt_status lnt_bind_elementwise(lnt_site *site)
     case LNT_ID_Min:
     case LNT_ID_Max:
         if (site->n_in == 1)
-            return lnt_bind_relayout(site);
+            return lnt_bind_identity(site);
         break;
     default: break;
     }
@@ -758,7 +758,7 @@ lnt_status lnt_bind_cast(lnt_site *site)
     const lnt_dtype as_byte = lnt_small_as_byte(from);
     if (from == to || as_byte == to ||
         (lnt_is_integer(from) && lnt_is_integer(to) && lnt_dtype_size(from) == lnt_dtype_size(to)))
-        return lnt_bind_relayout(site);
+        return lnt_bind_identity(site);
     if ((lnt_is_small(from) || lnt_can_cast(from)) && (lnt_is_small(to) || lnt_can_cast(to)) &&
         (lnt_is_small(from) || lnt_is_small(to)))
         return bind_cast_small(site);
@@ -799,18 +799,13 @@ static lnt_status bind_reordering(lnt_site *site, bool *same)
     return LNT_OK;
 }
 
-lnt_status lnt_bind_relayout(lnt_site *site)
+lnt_status lnt_bind_identity(lnt_site *site)
 {
     bool same;
     LNT_TRY(bind_reordering(site, &same));
     if (same)
         lnt_bind_view(site, 0, 0, 0);
     return LNT_OK;
-}
-
-lnt_status lnt_bind_identity(lnt_site *site)
-{
-    return lnt_bind_relayout(site);
 }
 
 /* ---- Dropout, as inference runs it: nothing is dropped ---- */

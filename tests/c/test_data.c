@@ -1,6 +1,7 @@
 /* test_data.c — data operators from below: what shape rules keep of unknown extents, strided copies against
  * element-by-element ones, what becomes a view, rows read out of packed panels. */
 #include "ops/copy.h"
+#include "ops/kernels.h"
 #include "ops/op.h"
 
 #include "formats/packed.h"
@@ -280,7 +281,7 @@ static void copy_one_by_one(const box *b, unsigned axis, char *dst, const char *
 static void test_copies(void **state)
 {
     (void)state;
-    lnt_kernel k = {.threads = 2, .parallel = in_slices};
+    lnt_kernel k = {.threads = 2, .kernels = lnt_kernels_of(LNT_LEVEL_SCALAR), .parallel = in_slices};
     for (uint32_t round = 0, seed = 1; round < 3000; round++) {
         const box b = random_box(&seed);
         const size_t dst_bytes = (size_t)b.dst_span * b.size + 64,

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from harness import linnet
+from harness import import_package, linnet
 from builder import Builder
 from onnx import TensorProto, save
 
@@ -105,3 +105,39 @@ def test_multiply_adds(tmp_path):
     pixels = shape[2] * shape[3]
     assert json.loads(done.stdout)["multiply_adds"] == pixels * (10 * 10 + 10 * features + 9 * features + features * 8)
     assert between
+
+
+TURNED = {  # input, output channels, groups, attributes: a Relayout reads what a convolution makes, or the other way round
+    "made": ([2, 10, 70, 41], 72, 1, PLAIN),
+    "made, an odd line": ([1, 10, 145, 37], 33, 1, PLAIN),
+    "made, few channels": ([3, 5, 301, 37], 7, 1, PLAIN),
+    "read": ([3, 72, 71, 45], 72, 72, {"kernel": 3, "stride": 2, "pads": 1}),
+    "read, the ring's lines apart": ([1, 33, 371, 37], 33, 33, {"kernel": 5, "stride": 3, "pads": [0, 2, 4, 1]}),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_relayout_beside_a_convolution(tmp_path, name):
+    """Without memory patterns nothing runs line by line."""
+    package = import_package()
+    shape, features, group, how = TURNED[name]
+    b = Builder(3)
+    y = convolution(b, b.input("x", TensorProto.FLOAT, shape), shape[1], features, group, **how)
+    b.output(y, "y", [shape[0], features, "h", "w"])
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    model = package.convert(b.model("turned").SerializeToString())
+    (tmp_path / "m.lnt").write_bytes(model)
+    np.save(tmp_path / "x.npy", x)
+    traced = linnet("bench", tmp_path / "m.lnt", "--input", f"x={tmp_path / 'x.npy'}", "--runs", 1, "--threads", 4, "--trace").stdout
+    assert " + " in traced, "the two must run together, or nothing is compared"
+    for level in ("", "scalar", "avx2"):
+        results = []
+        for threads, together in ((1, False), (1, True), (2, True), (3, True), (4, True)):
+            options = package.SessionOptions()
+            options.level, options.intra_op_num_threads, options.enable_mem_pattern = level, threads, together
+            session = package.InferenceSession(model, options)
+            results.append(session.run(None, {"x": x})[0])
+            np.testing.assert_array_equal(results[-1], results[0])
+            results.append(session.run(None, {"x": x[..., ::-1]})[0])
+            np.testing.assert_array_equal(results[-1], results[1])
+        assert np.ptp(results[0]) > 1 and not np.array_equal(results[0], results[1])
