@@ -314,19 +314,22 @@ SMALL_KERNELS := ops/elementwise/program_kernels% ops/elementwise/typed_kernels%
 SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
-         $(patsubst %,runtime/%.c,arena_blocks bind control declared halves join load session model_info options plan resources \
-             request states text thread_pool trace) \
+         $(patsubst %,runtime/%.c,bind control halves join load session model_info options plan resources \
+             request states text trace) \
          $(foreach f,attention attention_blocks cast cast_small conv conv_algorithm conv_depthwise conv_images conv_stem \
-             conv_transpose conv_winograd cumulative custom data det dynamic_conv dynamic_matmul einsum einsum_product elementwise \
-             embed_layernorm evaluate expand fourier gemm_store gridsample half_step linear_attention loss lpnorm matmul matmul_nbits \
-             op pool_double product program program_map program_node qconv qconv_panels qlinear qmatmul qreal random relayout reshape rnn \
+             conv_transpose conv_winograd cumulative custom det dynamic_conv dynamic_matmul einsum einsum_product elementwise \
+             embed_layernorm evaluate expand fourier gemm_store gridsample half_step linear_attention loss lpnorm matmul \
+             op program program_map program_node qconv qlinear qreal random relayout reshape rnn \
              roialign row_fusion shape slice transpose trilu unique unpool widen window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard ops/text/*.c speech/*.c speech/*/*.c)
-# On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
+# Where a library has every level, what prepares products and threads; on 64-bit ARM, where it has less room, what chooses
+# kernels, or moves single elements, too.
+SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(patsubst %,runtime/%.c,arena_blocks declared thread_pool) \
+             $(patsubst %,ops/%.c,data/data image/pool_double nbits/matmul_nbits product quant/qconv_panels quant/qmatmul))
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c base/operand.c formats/hash.c runtime/run.c \
              $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/concat data/gather \
              data/pad data/scatter data/select data/sort data/topk element elementwise/binarizer elementwise/typed \
              elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms image/pooling quant/qconv_depthwise \
-             quant/qconv_image quant/qgemm_driver quant/quantize_linear recurrent/rnn_int8 recurrent/rnn_product rows/batchnorm \
+             quant/qconv_image quant/qgemm_driver quant/quantize_linear recurrent/rnn_product rows/batchnorm \
              rows/groupnorm rows/layernorm rows/reduce rows/reduce_typed rows/row_double window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.

@@ -171,7 +171,7 @@ static void check_instr(trial *t, unsigned op)
     float saved[3][LANES];
     const float imm[2] = {lnt_check_float(&t->random) * 2, 1 + lnt_check_float(&t->random)};
     const int64_t width = t->kernels->width, vectors = 1 + below(&t->random, (unsigned)(LANES / width));
-    const bool shares = LNT_TAKES_ROWS(op) && vectors > 1 && below(&t->random, 2);
+    const bool shares = t->kernels->takes_rows && LNT_TAKES_ROWS(op) && vectors > 1 && below(&t->random, 2);
     const int64_t n = vectors * width - (shares ? below(&t->random, (unsigned)width) : 0);
     const char *kinds = lnt_judged_instrs[op].sources;
     uint8_t *const behind = (uint8_t *)(dst + 1) + n * (t->half ? 2 : 4);

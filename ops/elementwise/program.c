@@ -422,7 +422,7 @@ static void emit(const work *w, lnt_code *c, const uint8_t *slot)
             continue;
         code_instr *e = &c->instr[c->n_instr++];
         e->run = c->kernels->instr[w->instr[i].op];
-        e->takes_rows = LNT_TAKES_ROWS(w->instr[i].op);
+        e->takes_rows = c->kernels->takes_rows && LNT_TAKES_ROWS(w->instr[i].op);
         e->dst = slot[w->instr[i].value];
         e->n_src = w->instr[i].n_src;
         for (unsigned j = 0; j < e->n_src; j++)
@@ -664,24 +664,30 @@ static bool is_source(const lnt_code *c, const lnt_view *view)
     return found;
 }
 
-/* Columns that one call takes: whole vectors, and where the result is no operand's memory those behind, too. */
-static int64_t columns_in_place(const lnt_code *c, const lnt_view *view, int64_t cols)
-{
-    return c->instr[0].takes_rows && !is_source(c, view) ? cols : cols - cols % c->kernels->width;
-}
-
+/* Where one call does not take a whole row its last vector comes first, to be stored last, over lanes that it shares
+ * with the others: the result may be an operand's memory. */
 static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
-    const lnt_view *to = &view[c->n_in];
-    _Alignas(64) float scalar[3][ROWS_AT_ONCE * LNT_VECTOR_MAX];
-    lnt_instr_args args = {.imm = c->instr[0].imm, .n = cols};
+    const int64_t width = c->kernels->width, lane = (int64_t)cell_bytes(c->kernels->cell), last = cols - width;
+    const bool whole = cols % width == 0 || (c->instr[0].takes_rows && !is_source(c, view));
+    _Alignas(64) float scalar[3][ROWS_AT_ONCE * LNT_VECTOR_MAX], tail[LNT_VECTOR_MAX];
+    lnt_instr_args args = {.imm = c->instr[0].imm}, end = {.imm = args.imm, .n = width, .dst = tail};
     int64_t pitch[3] = {0};
-    LNT_ASSERT(cols >= c->kernels->width);
+    LNT_ASSERT(last >= 0);
+    args.n = whole ? cols : cols - cols % width;
     for (int64_t row = 0; row < rows; row++) {
         if (row % ROWS_AT_ONCE == 0)
             enter_rows(c, view, row, lnt_least(ROWS_AT_ONCE, rows - row), scalar, &args, pitch);
-        args.dst = (float *)(void *)element(to, row, 0);
+        args.dst = (float *)(void *)element(&view[c->n_in], row, 0);
+        for (unsigned j = 0; j < 3 && !whole; j++) {
+            end.step[j] = args.step[j];
+            end.src[j] = lnt_moved(args.src[j], last * args.step[j], (size_t)lane);
+        }
+        if (!whole)
+            c->instr[0].run(&end);
         c->instr[0].run(&args);
+        if (!whole)
+            memcpy(lanes(c, args.dst, last), tail, (size_t)(width * lane));
         for (unsigned j = 0; j < 3; j++)
             args.src[j] = lnt_moved(args.src[j], pitch[j], 1);
     }
@@ -715,25 +721,22 @@ void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t
     LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
     if (run_conversion(c, view, rows, cols))
         return;
-    int64_t done = 0;
-    if (runs_in_place(c, view, cols) && (rows == 1 || cols >= LONG_ROW || rows_at_once(c, cols) == 1)) {
-        done = columns_in_place(c, view, cols);
-        run_in_place(c, view, rows, done);
-    }
-    if (done == cols)
+    const int64_t at_once = rows_at_once(c, cols);
+    if (runs_in_place(c, view, cols) && (rows == 1 || cols >= LONG_ROW || at_once == 1)) {
+        run_in_place(c, view, rows, cols);
         return;
-    const int64_t at_once = rows_at_once(c, cols - done);
+    }
     frame f;
     f.code = c;
     f.view = view;
-    f.has_whole_rows = cols - done <= c->block;
+    f.has_whole_rows = cols <= c->block;
     memset(f.loaded, 0, sizeof f.loaded);
     for (unsigned i = 0; i < c->n_constants; i++) {
         f.at[c->n_slots + i] = c->constant[i];
         f.step[c->n_slots + i] = 0;
     }
     for (int64_t row = 0; row < rows; row += at_once)
-        for (int64_t col = done; col < cols; col += c->block) {
+        for (int64_t col = 0; col < cols; col += c->block) {
             const int64_t r = rows - row < at_once ? rows - row : at_once;
             const int64_t n = cols - col < c->block ? cols - col : c->block;
             run_part(&f, &(part){row, r, col, n});

@@ -25,14 +25,14 @@ typedef struct lnt_instr_args {
     const float *src[3];
     int64_t step[3]; /* 1: lane i is src[j][i]; 0: src[j] points to one vector of equal lanes */
     const float *imm;
-    /* Lanes, a multiple of the level's vector width; dst may be a source. Of instructions that LNT_TAKES_ROWS names
-     * also any number from that width on, if dst is no source. */
+    /* Lanes, a multiple of the level's vector width; dst may be a source. Of instructions that take rows also any
+     * number from that width on, if dst is no source. */
     int64_t n;
 } lnt_instr_args;
 
 typedef void (*lnt_instr_fn)(const lnt_instr_args *a);
 
-/* Instructions of operands that are broadcast, whose loops are shorter than a call. */
+/* Instructions of operands that are broadcast: they take rows at levels that do. */
 #define LNT_TAKES_ROWS(op)                                                                                   \
     ((op) == LNT_I_ADD || (op) == LNT_I_SUB || (op) == LNT_I_MUL || (op) == LNT_I_DIV || (op) == LNT_I_MIN ||  \
      (op) == LNT_I_MAX || (op) == LNT_I_PRELU || (op) >= LNT_C_MUL_ADD)
@@ -41,6 +41,7 @@ enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
 
 typedef struct lnt_program_kernels {
     int64_t width; /* lanes of a vector */
+    bool takes_rows;
     lnt_cell cell; /* of a lane: LNT_CELL_F32 or LNT_CELL_F16 */
     lnt_instr_fn instr[LNT_C_COUNT];
     const lnt_cells *cells; /* between memory and registers */

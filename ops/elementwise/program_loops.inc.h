@@ -23,8 +23,9 @@
         }                                                                                                    \
     }
 
-/* Of rows: the last vector may share lanes with the one before it; so may the second of a long row, from where vectors
- * as long as a cache line lie in one line each. */
+/* Of rows, where vectors are long: the last one may share lanes with the one before it; so may the second of a long
+ * row, from where vectors as long as a cache line lie in one line each. */
+#if LNT_VL >= 8
 #define ROWS(name, result, ...)                                                                              \
     static void instr_##name(const lnt_instr_args *a)                                                        \
     {                                                                                                        \
@@ -32,8 +33,8 @@
         const elem *const s0 = ELEMS(a->src[0]), *const s1 = ELEMS(a->src[1]), *const s2 = ELEMS(a->src[2]);   \
         elem *const dst = ELEMS_OUT(a->dst);                                                                 \
         const vf P = v_splat_float(a->imm[0]), Q = v_splat_float(a->imm[1]);                                 \
-        (void)step2, (void)s2, (void)P, (void)Q;                                                             \
         int64_t end = n, second = 0;                                                                         \
+        (void)step2, (void)s2, (void)P, (void)Q;                                                             \
         if (LNT_VL >= 16 && n >= 8 * LNT_VL && s0 != dst && s1 != dst && s2 != dst) {                        \
             second = LNT_VL - (int64_t)((uintptr_t)dst / sizeof(elem) % LNT_VL);                             \
             end = LNT_VL;                                                                                    \
@@ -48,6 +49,9 @@
                 return;                                                                                      \
         }                                                                                                    \
     }
+#else
+#define ROWS(name, result, ...) LOOP(name, result, __VA_ARGS__)
+#endif
 
 /* Functions of many instructions leave the processor no room to look ahead: the next block is asked for in
  * time, and so are the lines it will be written to. */
