@@ -2,7 +2,8 @@
  *
  *   block of C (row_block x column_block)
  *     for each block of K                  partial sums wait in C
- *       for a few panels of B              stay in the first-level cache, widened if they are not of floats
+ *       for a few panels of B              stay in the first-level cache; made there if they are not of floats, or in
+ *                                          ONNX order
  *         for each tile of rows            the level's tile_rows or fewer, evenly cut; tall and narrow
  *                                          tiles (lnt_gemm_has_whole_tiles) whole, and a rest
  *           tile kernel
@@ -14,6 +15,7 @@
 #include "ops/half_kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t at_least(int64_t x, int64_t low)
 {
@@ -66,7 +68,8 @@ static size_t widened_floats(const lnt_gemm_plan *p)
 {
     const int64_t taps = divide_up((int64_t)p->taps, (int64_t)p->tap_blocks);
     const int64_t depth = divide_up((int64_t)p->depth, (int64_t)p->depth_parts);
-    const int64_t panels = lnt_least((int64_t)p->panels_at_once, divide_up((int64_t)p->columns, LNT_PANEL));
+    const int64_t panels =
+        p->widens ? lnt_least((int64_t)p->panels_at_once, divide_up((int64_t)p->columns, LNT_PANEL)) : 1;
     return (size_t)(panels * taps * depth) * LNT_PANEL;
 }
 
@@ -75,12 +78,12 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->b_form == LNT_B_F32 || p->b_row == LNT_PANEL);
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
-    p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL &&
+    p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL && !p->packs && !p->packs_rest &&
                 lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
-    p->widens = lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1 && !p->narrow;
+    p->widens = p->packs || (lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1 && !p->narrow);
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
@@ -107,7 +110,8 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
         floats += (size_t)lnt_least(p->rows, block_rows + tile) * (size_t)(part + (int64_t)p->depth);
-    p->widened = p->widens ? widened_floats(p) : 0;
+    p->in_place = p->widens ? 0 : p->packs_rest ? p->columns / LNT_PANEL * LNT_PANEL : p->columns;
+    p->widened = p->in_place < p->columns ? widened_floats(p) : 0;
     p->gather_bytes = lnt_round_up((p->widened + floats) * p->kernels->element, LNT_ALIGN);
 }
 
@@ -333,9 +337,22 @@ static void fetch_ahead(const block *b, unsigned t, const depth_range *r, bool f
         fetch_panels(b, t, r, next, tile);
 }
 
-/* Makes floats of panels from column n on, as many as are used at once, for the range r of K. */
-static void widen_panels(const block *b, const depth_range *from, size_t n, size_t columns, float *to,
-                         depth_range *r, lnt_tile *tile)
+/* A panel of `columns` columns from rows so far apart. */
+static void pack_panel(const float *from, size_t row, size_t rows, size_t columns, float *to)
+{
+    for (size_t k = 0; k < rows; k++, from += row, to += LNT_PANEL) {
+        if (columns >= LNT_PANEL) {
+            memcpy(to, from, LNT_PANEL * sizeof *to);
+            continue;
+        }
+        memcpy(to, from, columns * sizeof *to);
+        memset(to + columns, 0, (LNT_PANEL - columns) * sizeof *to);
+    }
+}
+
+/* Makes panels of floats from column n on, as many as are used at once, for the range r of K. */
+static void make_panels(const block *b, const depth_range *from, size_t n, size_t columns, float *to,
+                        depth_range *r, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const size_t panel = from->taps * from->depth * LNT_PANEL;
@@ -343,9 +360,13 @@ static void widen_panels(const block *b, const depth_range *from, size_t n, size
     r->b = to;
     r->form = LNT_B_F32;
     tile->b_column = n;
+    tile->b_row = LNT_PANEL;
     tile->b_panel = panel;
     for (size_t i = n / LNT_PANEL; i < (n + columns + LNT_PANEL - 1) / LNT_PANEL; i++, to += panel)
-        p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
+        if (p->packs || p->packs_rest)
+            pack_panel((const float *)from->b + i * LNT_PANEL, p->b_row, from->depth, p->columns - i * LNT_PANEL, to);
+        else
+            p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
 }
 
 static lnt_tile_fn kernel_of(const block *b, unsigned t)
@@ -369,11 +390,12 @@ static void run_block(block *b, float *scratch)
         lnt_tile tile = common_tile(b, &r);
         depth_range near = r;
         find_rows(b, &r, scratch + p->widened);
-        for (size_t n = b->column; n < end; n += at_once) {
-            const void *next = p->kernels->fetches ? read_next(b, i, n + at_once) : NULL;
-            const size_t stop = end - n < at_once ? end : n + at_once;
-            if (LNT_HAS_HALVES && p->widens)
-                widen_panels(b, &r, n, stop - n, scratch, &near, &tile);
+        for (size_t n = b->column, stop; n < end; n = stop) {
+            const size_t limit = n < p->in_place && p->in_place < end ? p->in_place : end;
+            stop = limit - n < at_once ? limit : n + at_once;
+            const void *next = p->kernels->fetches ? read_next(b, i, stop) : NULL;
+            if (n >= p->in_place)
+                make_panels(b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &near, &tile, n, stop);
                 if (p->kernels->fetches)

@@ -45,6 +45,9 @@ struct lnt_gemm_plan {
     const ptrdiff_t *tap_offset; /* [taps] */
     lnt_b_form b_form;
     size_t b_row, b_panel; /* as in lnt_tile */
+    /* B, of floats, is a matrix in ONNX order, its rows b_row apart. Its panels are made as they are needed, or only
+     * that of the columns behind the last whole panel. */
+    bool packs, packs_rest;
     float scale, low, high;
     const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
@@ -54,7 +57,7 @@ struct lnt_gemm_plan {
 
     /* Set by lnt_gemm_plan_blocks. */
     bool narrow;      /* so few columns that they are laid out one by one */
-    bool widens;      /* B is not of floats: a few panels at a time become that in scratch memory */
+    bool widens;      /* B is not of floats, or in panels: a few panels at a time become that in scratch memory */
     bool gathers_all; /* rows_of must gather: in place, rows would push each other out of the cache */
     unsigned tile_rows;
     int64_t row_blocks, column_blocks;
@@ -63,7 +66,8 @@ struct lnt_gemm_plan {
     size_t tap_blocks;    /* blocks of whole taps; of one each where depth_parts is not 1 */
     size_t panels_at_once;
     bool fetches_rows;   /* A comes from far: tiles fetch the rows of the next one */
-    size_t widened;      /* floats of B that are widened at a time */
+    size_t in_place;     /* columns [0, in_place) of B are read where they are */
+    size_t widened;      /* floats of B that are widened or packed at a time */
     double work;         /* multiply-adds, more where they wait for A or B */
     size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };

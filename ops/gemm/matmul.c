@@ -1,9 +1,10 @@
 /* matmul.c — MatMul, FusedMatMul (com.microsoft) and Gemm.
  *
  * All three are Y = alpha * op(A) * op(B) + beta * C over a batch. float goes to the tile kernels: a constant
- * B is packed already, any other is packed in scratch memory or, for few rows, read in place. So do halves at a level
- * that computes with them, where B is packed as such. Halves that are not constant are
- * multiplied as floats; double and integers are in matmul_number.c. */
+ * B is packed already; any other is read in place for few rows, packed a few panels at a time for some, and whole, in
+ * scratch memory, for many or where it is transposed. So do halves at a level that computes with them, where B is
+ * packed as such. Halves that are not constant are multiplied as floats; double and integers are in
+ * matmul_number.c. */
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
@@ -181,13 +182,17 @@ enum {
     DIRECT_BYTES = 24 * 1024 /* of a B that stays in the first-level cache unpacked */
 };
 
-/* May tiles read B in place? */
-static bool reads_in_place(const lnt_matmul *m, const lnt_operand *b)
+/* May tiles read B in place, but for columns behind its last whole panel? */
+static bool reads_in_place(const lnt_matmul *m)
 {
-    if (b->packed || m->p.trans_b || m->p.N % LNT_PANEL != 0)
-        return false;
-    return m->p.M <= DIRECT_ROWS || m->p.N <= DIRECT_COLUMNS ||
-           m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N;
+    return m->p.N >= LNT_PANEL && (m->p.M <= DIRECT_ROWS || m->p.N <= DIRECT_COLUMNS ||
+                                   m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N);
+}
+
+/* Or are its panels packed as they are needed, once for all rows? */
+static bool packs_panels(const lnt_matmul *m)
+{
+    return m->p.N > LNT_NARROW_COLUMNS && m->p.M <= LNT_BLOCK_ROWS;
 }
 
 static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
@@ -363,7 +368,11 @@ static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
     plan->b_form = lnt_b_form_of(b);
     plan->b_row = LNT_PANEL;
     plan->b_panel = (size_t)m->p.K * LNT_PANEL;
-    if (reads_in_place(m, b)) {
+    const bool plain = !b->packed && !m->p.trans_b, whole = m->p.N % LNT_PANEL == 0;
+    const bool in_place = plain && reads_in_place(m) && (whole || !site->half);
+    plan->packs_rest = in_place && !whole;
+    plan->packs = plain && !in_place && packs_panels(m) && !site->half;
+    if (in_place || plan->packs) {
         plan->b_row = (size_t)m->p.N;
         plan->b_panel = LNT_PANEL;
         lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
