@@ -1,7 +1,8 @@
 /* qgemm_amx.c — int8 GEMM at the amx level, which has registers of 16 rows of 64 bytes: a panel's
  * sixteen quads are one of them as they lie in memory, and so are sixteen rows' 64 bytes of K.
  *
- * Four panels of sums stay in registers. Few rows and short sums are left to the level below. */
+ * Four registers of sums stay: of two panels and twice sixteen rows, where there are so many, else of four panels. Few
+ * rows and short sums are left to the level below. */
 #include "ops/quant/qgemm.h"
 
 #include <immintrin.h>
@@ -23,6 +24,11 @@ _Static_assert(4 * LNT_QPANEL == CHUNK, "a quad of a panel is a row of a registe
 #define WHOLE_B 5
 #define REST_A 6
 #define REST_B 7
+/* Or those of twice as many rows times two panels. */
+#define UPPER_A 4
+#define LOWER_A 5
+#define LEFT_B 6
+#define RIGHT_B 7
 
 typedef struct shapes {
     uint8_t palette, start, reserved[14];
@@ -32,6 +38,15 @@ typedef struct shapes {
 
 /* x is in memory from here on: gcc's intrinsics do not say all that they read. */
 #define IN_MEMORY(x) __asm__ volatile("" : : "m"(x))
+
+static void shape_whole_registers(void)
+{
+    shapes s = {.palette = 1};
+    for (unsigned i = 0; i <= RIGHT_B; i++)
+        s.rows[i] = ROWS, s.row_bytes[i] = CHUNK;
+    IN_MEMORY(s);
+    _tile_loadconfig(&s);
+}
 
 static void shape_registers(unsigned rows, unsigned rest)
 {
@@ -156,11 +171,48 @@ static bool taps_are_whole(const lnt_qproduct *p)
     return p->taps == 1 || p->quads % QUADS == 0;
 }
 
-static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows)
+/* Twice ROWS rows times two panels, whose sums then go to c. Each register of A and of B is used twice. */
+static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t *const *panel, int32_t *const *c)
+{
+    clear_sums();
+    for (int64_t t = 0; t < p->taps; t++) {
+        const uint8_t *a = p->a[0] + p->tap_offset[t];
+        int64_t at = t * p->quads * CHUNK;
+        for (int64_t q = 0; q < p->quads; q += QUADS, a += CHUNK, at += PANEL_BYTES) {
+            _tile_loadd(UPPER_A, a, step);
+            _tile_loadd(LEFT_B, panel[0] + at, CHUNK);
+            _tile_dpbusd(0, UPPER_A, LEFT_B);
+            _tile_loadd(RIGHT_B, panel[1] + at, CHUNK);
+            _tile_dpbusd(1, UPPER_A, RIGHT_B);
+            _tile_loadd(LOWER_A, a + ROWS * step, step);
+            _tile_dpbusd(2, LOWER_A, LEFT_B);
+            _tile_dpbusd(3, LOWER_A, RIGHT_B);
+        }
+    }
+    _tile_stored(0, c[0], CHUNK);
+    _tile_stored(1, c[1], CHUNK);
+    _tile_stored(2, c[0] + ROWS * LNT_QPANEL, CHUNK);
+    _tile_stored(3, c[1] + ROWS * LNT_QPANEL, CHUNK);
+}
+
+/* All panels but an odd last one in this way, if rows are so many and lie evenly; how many those were. */
+static unsigned multiply_squares(const lnt_qproduct *p)
+{
+    const ptrdiff_t step = p->rows == 2 * ROWS && p->quads % QUADS == 0 ? step_of(p->a, p->rows) : 0;
+    if (!step || p->panels < 2)
+        return 0;
+    shape_whole_registers();
+    for (unsigned panel = 0; panel + 1 < p->panels; panel += 2)
+        multiply_square(p, step, p->panel + panel, p->c + panel);
+    _tile_release();
+    return p->panels & ~1u;
+}
+
+static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows, unsigned panel)
 {
     const ptrdiff_t step = taps_are_whole(p) ? step_of(p->a + first, rows) : 0;
     shape_registers(rows, (unsigned)(p->taps * p->quads % QUADS));
-    for (unsigned panel = 0; panel < p->panels; panel += TOGETHER) {
+    for (; panel < p->panels; panel += TOGETHER) {
         const unsigned panels = p->panels - panel < TOGETHER ? p->panels - panel : TOGETHER;
         clear_sums();
         if (step)
@@ -204,8 +256,9 @@ static void tile(const lnt_qproduct *p)
         multiply_small(p);
         return;
     }
-    for (unsigned first = 0; first < p->rows; first += ROWS)
-        multiply_rows(p, first, p->rows - first < ROWS ? p->rows - first : ROWS);
+    const unsigned done = multiply_squares(p);
+    for (unsigned first = 0; first < p->rows && done < p->panels; first += ROWS)
+        multiply_rows(p, first, p->rows - first < ROWS ? p->rows - first : ROWS, done);
 }
 
 static void depthwise(const lnt_qdepthwise *d)
