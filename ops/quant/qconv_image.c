@@ -203,6 +203,26 @@ static void pad_pixels(const lnt_qimage *m, uint8_t zero, int64_t n, uint8_t *to
         memset(to + at + m->depth, 0, (size_t)(m->padded - m->depth));
 }
 
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+enum { SIXTEEN = sizeof(sixteen) };
+
+/* Quads of the bytes at each of four places: pairs of neighbors, then pairs of these. */
+static inline void zip_quads(const uint8_t *const *from, sixteen flip, const sixteen *keep, uint8_t *to)
+{
+    sixteen x[4];
+    for (unsigned i = 0; i < 4; i++) {
+        memcpy(&x[i], from[i], SIXTEEN);
+        x[i] = (x[i] ^ flip) & keep[i];
+    }
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+    const sixteen even[] = {LOW(x[0], x[2]), HIGH(x[0], x[2])}, odd[] = {LOW(x[1], x[3]), HIGH(x[1], x[3])};
+    const sixteen quads[] = {LOW(even[0], odd[0]), HIGH(even[0], odd[0]), LOW(even[1], odd[1]), HIGH(even[1], odd[1])};
+#undef LOW
+#undef HIGH
+    memcpy(to, quads, sizeof quads);
+}
+
 /* n pixels of up to four channels as quads; channels of a pixel are `channel` bytes apart, pixels `step`. */
 static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int64_t step, int64_t n,
                        uint8_t flip, uint8_t *to, int64_t to_step)
@@ -210,6 +230,17 @@ static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int6
     const int64_t second = depth > 1 ? channel : 0, third = depth > 2 ? 2 * channel : 0,
                   fourth = depth > 3 ? 3 * channel : 0;
     const uint8_t keep[4] = {0xff, depth > 1 ? 0xff : 0, depth > 2 ? 0xff : 0, depth > 3 ? 0xff : 0};
+    if (step == 1 && to_step == 4 && n >= SIXTEEN) {
+        sixteen kept[4];
+        for (unsigned i = 0; i < 4; i++)
+            kept[i] = keep[i] + (sixteen){0};
+        for (int64_t i = 0; i < n; i += SIXTEEN) {
+            const uint8_t *at = from + lnt_least(i, n - SIXTEEN);
+            zip_quads((const uint8_t *const[]){at, at + second, at + third, at + fourth}, flip + (sixteen){0}, kept,
+                      to + 4 * lnt_least(i, n - SIXTEEN));
+        }
+        return;
+    }
     for (int64_t i = 0; i < n; i++, from += step, to += to_step) {
         to[0] = from[0] ^ flip;
         to[1] = (from[second] ^ flip) & keep[1];
@@ -249,6 +280,15 @@ static void transpose_pixels(const lnt_qimage *m, const uint8_t *from, int64_t p
     }
 }
 
+/* Is nothing added around the image, and nothing cut off? Then its lines follow one another on both sides. */
+static bool is_whole(const lnt_qimage *m)
+{
+    bool whole = m->plain;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        whole = whole && m->extent[a] == m->w.in[a] && m->w.before[a] == 0;
+    return whole;
+}
+
 /* Item: a line of an image. */
 static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -259,9 +299,12 @@ static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t en
                   left = w->before[2] > 0 ? w->before[2] : 0;
     const int64_t skipped = w->before[2] < 0 ? -w->before[2] : 0, room = width - left;
     const int64_t n = w->in[2] - skipped < room ? w->in[2] - skipped : room;
+    const int64_t lines = m->extent[0] * m->extent[1];
+    const bool whole = is_whole(m);
     (void)k, (void)thread;
-    for (int64_t line = begin; line < end; line++) {
-        const int64_t i = line / (m->extent[0] * m->extent[1]), y = line % m->extent[1] - w->before[1],
+    for (int64_t line = begin, some; line < end; line += some) {
+        some = whole ? lnt_least(end - line, lines - line % lines) : 1;
+        const int64_t i = line / lines, y = line % m->extent[1] - w->before[1],
                       z = line / m->extent[1] % m->extent[0] - w->before[0];
         uint8_t *to = j->images + line * width * m->pixel;
         if (z < 0 || z >= w->in[0] || y < 0 || y >= w->in[1] || n <= 0) {
@@ -272,7 +315,7 @@ static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const uint8_t *image = j->input + i * volume * channels;
         pad_pixels(m, j->zero[i], left, to);
         if (m->plain)
-            transpose_pixels(m, image + at, volume, n, to + left * m->pixel);
+            transpose_pixels(m, image + at, volume, some * n, to + left * m->pixel);
         else
             copy_pixels(m, image + at * channels, n, to + left * m->pixel);
         pad_pixels(m, j->zero[i], room - n, to + (left + n) * m->pixel);
