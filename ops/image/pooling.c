@@ -111,6 +111,13 @@ static int64_t lines_counted(const pool *p, const row_place *at)
     return counted(p, 0, at->o[0], &first, &last) * counted(p, 1, at->o[1], &first, &last);
 }
 
+/* Elements in vectors of any level, which are read and written as a whole where planes are joined: a part of one would
+ * wait for what was written of it just before. */
+static int64_t whole_vectors(int64_t n)
+{
+    return (int64_t)lnt_round_up((size_t)n, 16);
+}
+
 /* For the average: 1 / (elements that count along the last axis), for each output of a row, or 1 / (elements that
  * count) for each of a plane; else 1. */
 static void fill_share(const pool *p, bool is_double)
@@ -470,15 +477,17 @@ lnt_status lnt_bind_pool(lnt_site *site)
     plan_deep_rows(p);
     plan_parts(p);
     plan_planes(p, lnt_output(site, 1) != NULL);
-    const int64_t planes = p->pitch * (2 * w->in[1] + w->before[1] + w->after[1] + w->out[1]) + p->reach;
+    const int64_t planes =
+        p->pitch * (2 * w->in[1] + w->before[1] + w->after[1] + w->out[1]) + p->reach + LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
                                            : p->padded + LNT_POOL_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
-    const int64_t shares = p->pitch ? p->pitch * w->out[1] : w->out[2];
+    const int64_t shares = p->pitch ? whole_vectors(p->pitch * w->out[1]) : w->out[2];
     p->share = lnt_bump_alloc(site->memory, (size_t)shares * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;
+    memset(p->share, 0, (size_t)shares * sizeof(double));
     fill_share(p, lnt_site_real_type(site) == LNT_DOUBLE);
     if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
         lnt_bind_row_fusion(site, w, 1, &p->fusion, &p->scratch_at);

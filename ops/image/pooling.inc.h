@@ -155,6 +155,7 @@ static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, i
     const int64_t pitch = p->pitch, in = w->in[1] * pitch, out = w->out[1] * pitch;
     R *padded = (R *)((char *)j->scratch + thread * p->thread_bytes), *across = padded + in + p->reach;
     R *down = across + out + (w->kernel[1] - 1) * w->dilation[1] * pitch;
+    const int64_t whole = whole_vectors(out);
     (void)k;
     NAME(start)(p, padded, down - padded);
     for (int64_t item = begin; item < end; item++) {
@@ -163,9 +164,9 @@ static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, i
         for (int64_t i = 0; i < w->in[1]; i++)
             memcpy(padded + i * pitch + w->before[2], x + i * w->in[2], (size_t)w->in[2] * sizeof *x);
         NAME(join_taps)(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, in);
-        NAME(join_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, out);
+        NAME(join_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, whole);
         if (p->kind == AVERAGE)
-            ROW(p)->multiply(down, p->share, out);
+            ROW(p)->multiply(down, p->share, whole);
         for (int64_t i = 0; i < w->out[1]; i++)
             memcpy(y + i * w->out[2], down + i * pitch, (size_t)w->out[2] * sizeof *y);
     }
