@@ -337,22 +337,28 @@ static void fetch_ahead(const block *b, unsigned t, const depth_range *r, bool f
         fetch_panels(b, t, r, next, tile);
 }
 
-/* A panel of `columns` columns from rows so far apart. */
-static void pack_panel(const float *from, size_t row, size_t rows, size_t columns, float *to)
+/* A panel of `columns` columns, of which there may be fewer than it has, from `rows` rows. */
+static void pack_panel(const lnt_kernel *k, const lnt_gemm_plan *p, const float *from, size_t rows, size_t columns,
+                       float *to)
 {
-    for (size_t k = 0; k < rows; k++, from += row, to += LNT_PANEL) {
-        if (columns >= LNT_PANEL) {
-            memcpy(to, from, LNT_PANEL * sizeof *to);
-            continue;
-        }
-        memcpy(to, from, columns * sizeof *to);
-        memset(to + columns, 0, (LNT_PANEL - columns) * sizeof *to);
-    }
+    enum { LINE = LNT_PANEL * sizeof(float) };
+    const size_t some = columns < LNT_PANEL ? columns : LNT_PANEL;
+    if (some < LNT_PANEL)
+        memset(to, 0, rows * LINE);
+    if (p->b_column != 1)
+        k->kernels->turn((char *)to, LINE, (const char *)from, (int64_t)(p->b_column * sizeof *from), (int64_t)rows,
+                         (int64_t)some);
+    else if (some < LNT_PANEL)
+        for (size_t i = 0; i < rows; i++)
+            memcpy(to + i * LNT_PANEL, from + i * p->b_row, some * sizeof *to);
+    else
+        for (size_t i = 0; i < rows; i++)
+            memcpy(to + i * LNT_PANEL, from + i * p->b_row, LINE);
 }
 
 /* Makes panels of floats from column n on, as many as are used at once, for the range r of K. */
-static void make_panels(const block *b, const depth_range *from, size_t n, size_t columns, float *to,
-                        depth_range *r, lnt_tile *tile)
+static void make_panels(const lnt_kernel *k, const block *b, const depth_range *from, size_t n, size_t columns,
+                        float *to, depth_range *r, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const size_t panel = from->taps * from->depth * LNT_PANEL;
@@ -364,7 +370,8 @@ static void make_panels(const block *b, const depth_range *from, size_t n, size_
     tile->b_panel = panel;
     for (size_t i = n / LNT_PANEL; i < (n + columns + LNT_PANEL - 1) / LNT_PANEL; i++, to += panel)
         if (p->packs || p->packs_rest)
-            pack_panel((const float *)from->b + i * LNT_PANEL, p->b_row, from->depth, p->columns - i * LNT_PANEL, to);
+            pack_panel(k, p, (const float *)from->b + i * LNT_PANEL * p->b_column, from->depth,
+                       p->columns - i * LNT_PANEL, to);
         else
             p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
 }
@@ -377,7 +384,7 @@ static lnt_tile_fn kernel_of(const block *b, unsigned t)
                                                                       : p->kernels->row[p->b_form];
 }
 
-static void run_block(block *b, float *scratch)
+static void run_block(const lnt_kernel *k, block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
     if (p->narrow) {
@@ -395,7 +402,7 @@ static void run_block(block *b, float *scratch)
             stop = limit - n < at_once ? limit : n + at_once;
             const void *next = p->kernels->fetches ? read_next(b, i, stop) : NULL;
             if (n >= p->in_place)
-                make_panels(b, &r, n, stop - n, scratch, &near, &tile);
+                make_panels(k, b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &near, &tile, n, stop);
                 if (p->kernels->fetches)
@@ -458,7 +465,7 @@ static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *ga
     b->taken = whole && !p->narrow && b->tiles > 1 ? taken(b->rows % p->tile_rows) : 0;
     b->column = column_of_block(p, n, i);
     b->columns = column_of_block(p, n, i + 1) - b->column;
-    run_block(b, gather);
+    run_block(k, b, gather);
     if (p->epilogue)
         run_epilogue(k, b);
 }

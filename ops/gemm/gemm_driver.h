@@ -45,9 +45,10 @@ struct lnt_gemm_plan {
     const ptrdiff_t *tap_offset; /* [taps] */
     lnt_b_form b_form;
     size_t b_row, b_panel; /* as in lnt_tile */
-    /* B, of floats, is a matrix in ONNX order, its rows b_row apart. Its panels are made as they are needed, or only
-     * that of the columns behind the last whole panel. */
+    /* B, of floats, is a matrix in ONNX order, its rows b_row apart, its columns b_column. Its panels are made as they
+     * are needed, or only that of the columns behind the last whole panel. */
     bool packs, packs_rest;
+    size_t b_column;
     float scale, low, high;
     const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */

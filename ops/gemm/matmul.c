@@ -2,7 +2,7 @@
  *
  * All three are Y = alpha * op(A) * op(B) + beta * C over a batch. float goes to the tile kernels: a constant
  * B is packed already; any other is read in place for few rows, packed a few panels at a time for some, and whole, in
- * scratch memory, for many or where it is transposed. So do halves at a level that computes with them, where B is
+ * scratch memory, for many. So do halves at a level that computes with them, where B is
  * packed as such. Halves that are not constant are multiplied as floats; double and integers are in
  * matmul_number.c. */
 #include "base/checked.h"
@@ -182,11 +182,13 @@ enum {
     DIRECT_BYTES = 24 * 1024 /* of a B that stays in the first-level cache unpacked */
 };
 
-/* May tiles read B in place, but for columns behind its last whole panel? */
-static bool reads_in_place(const lnt_matmul *m)
+/* May tiles read B in place? Of few rows also where columns are left behind the last whole panel, which are a tile of
+ * their own. */
+static bool reads_in_place(const lnt_matmul *m, bool whole)
 {
-    return m->p.N >= LNT_PANEL && (m->p.M <= DIRECT_ROWS || m->p.N <= DIRECT_COLUMNS ||
-                                   m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N);
+    return m->p.M <= DIRECT_ROWS ? m->p.N >= LNT_PANEL
+                                 : whole && (m->p.N <= DIRECT_COLUMNS ||
+                                             m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N);
 }
 
 /* Or are its panels packed as they are needed, once for all rows? */
@@ -369,11 +371,12 @@ static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
     plan->b_row = LNT_PANEL;
     plan->b_panel = (size_t)m->p.K * LNT_PANEL;
     const bool plain = !b->packed && !m->p.trans_b, whole = m->p.N % LNT_PANEL == 0;
-    const bool in_place = plain && reads_in_place(m) && (whole || !site->half);
+    const bool in_place = plain && reads_in_place(m, whole) && (whole || !site->half);
     plan->packs_rest = in_place && !whole;
-    plan->packs = plain && !in_place && packs_panels(m) && !site->half;
+    plan->packs = !b->packed && !in_place && packs_panels(m) && !site->half;
     if (in_place || plan->packs) {
-        plan->b_row = (size_t)m->p.N;
+        plan->b_row = m->p.trans_b ? 1 : (size_t)m->p.N;
+        plan->b_column = m->p.trans_b ? (size_t)m->p.K : 1;
         plan->b_panel = LNT_PANEL;
         lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
         return LNT_OK;
