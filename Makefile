@@ -324,7 +324,7 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
 # Where a library has every level, what prepares products and threads; on 64-bit ARM, where it has less room, what chooses
 # kernels, or moves single elements, too.
 SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(patsubst %,runtime/%.c,arena_blocks declared thread_pool) \
-             $(patsubst %,ops/%.c,data/data image/pool_double nbits/matmul_nbits product quant/qconv_panels quant/qmatmul))
+             $(patsubst %,ops/%.c,data/data image/pool_double image/pooling nbits/matmul_nbits product quant/qconv_panels quant/qmatmul))
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c base/operand.c formats/hash.c runtime/run.c \
              $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/concat data/gather \
              data/pad data/scatter data/select data/sort data/topk element elementwise/binarizer elementwise/typed \
