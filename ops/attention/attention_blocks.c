@@ -10,6 +10,7 @@
 #include "base/lnt_assert.h"
 #include "base/memory.h"
 #include "ops/attention/attention.h"
+#include "ops/copy.h"
 
 #include <math.h>
 #include <string.h>
@@ -131,22 +132,23 @@ static void multiply(const block *b, const run *r)
     }
 }
 
-/* What is added to the logits of query i at keys [first, first + keys). */
+/* What is added to the logits of query i at keys [first, first + keys): its mask, and nothing is left outside its range. */
 static void fill_bias(const block *b, unsigned i, int64_t first, int64_t keys, float *bias)
 {
+    static const float never = -INFINITY;
     const lnt_attention_range r = b->range[i];
-    for (int64_t k = 0; k < keys; k++) {
-        const int64_t t = first + k;
-        bias[k] = -INFINITY;
-        if (t < r.first || t >= r.end)
-            continue;
-        if (!b->mask[i])
-            bias[k] = 0;
-        else if (!b->job->p->mask_is_bool)
-            bias[k] = ((const float *)b->mask[i])[t];
-        else if (((const uint8_t *)b->mask[i])[t])
-            bias[k] = 0;
-    }
+    const int64_t end = first + keys, from = r.first < first ? first : lnt_least(r.first, end);
+    const int64_t to = r.end < from ? from : lnt_least(r.end, end), n = to - from;
+    float *const inside = bias + (from - first);
+    lnt_fill(bias, from - first, &never, sizeof never);
+    lnt_fill(inside + n, end - to, &never, sizeof never);
+    if (!b->mask[i])
+        memset(inside, 0, (size_t)n * sizeof *inside);
+    else if (!b->job->p->mask_is_bool)
+        memcpy(inside, (const float *)b->mask[i] + from, (size_t)n * sizeof *inside);
+    else
+        for (int64_t k = 0; k < n; k++)
+            inside[k] = ((const uint8_t *)b->mask[i])[from + k] ? 0 : -INFINITY;
 }
 
 /* The bias of query i: where it is stored, or filled in. */
