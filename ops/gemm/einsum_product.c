@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    WORK_MIN = 4096,
+    WORK_MIN = 256,
     COLUMNS_MIN = 4
 }; /* multiplications and columns below which plain loops are as good */
 
