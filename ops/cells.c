@@ -12,6 +12,7 @@ void lnt_cells_to_float(const lnt_cells *c, lnt_dtype from, const void *src, flo
     case LNT_INT8: c->load[LNT_CELL_I8](dst, src, 1, n); return;
     case LNT_UINT16: c->load[LNT_CELL_U16](dst, src, 1, n); return;
     case LNT_INT16: c->load[LNT_CELL_I16](dst, src, 1, n); return;
+    case LNT_INT32: c->load[LNT_CELL_I32](dst, src, 1, n); return;
     default: lnt_elements_to_float(from, src, dst, n); return;
     }
 }

@@ -11,11 +11,16 @@
 #include "ops/rows/row.h"
 #include "ops/vectorize.h"
 
-enum { BLOCK = 256 }; /* elements converted at a time */
+enum {
+    BLOCK = 256,       /* elements converted at a time by way of a copy, */
+    IN_PLACE = 512,    /* in the output, by more than one loop, */
+    STRAIGHT = 1 << 30 /* by one loop */
+};
 
 /* A tensor is a sequence of contiguous rows. A row's elements share one scale, or each has its own. */
 typedef struct linear {
     const lnt_int8_kernels *int8;
+    const lnt_row_kernels *row;
     const lnt_cells *cells;
     lnt_dtype in_type, out_type, scale_type; /* small integers as the bytes they are */
     lnt_qrange range;                        /* of the output where it is an integer */
@@ -26,6 +31,7 @@ typedef struct linear {
     int64_t axis;    /* extent of the quantization axis; rows run along it */
     int64_t block;   /* rows that share scales */
     int64_t scales;  /* in all */
+    int64_t at_once; /* elements that run takes */
 } linear;
 
 typedef struct linear_job linear_job;
@@ -36,6 +42,7 @@ struct linear_job {
     void *y;
     float *scale;
     int32_t *zero;    /* where quantized elements are integers */
+    bool shifts;      /* one of these is not 0 */
     float *real_zero; /* where they are floats; in the same place */
     void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
 };
@@ -102,7 +109,7 @@ static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     const linear *p = j->p;
     float x[BLOCK];
     int32_t y[BLOCK];
-    if (p->in_type == LNT_FLOAT && p->whole_byte && p->width == 1) {
+    if (p->at_once == STRAIGHT) {
         p->int8->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
                           p->out_type == LNT_INT8);
         return;
@@ -116,36 +123,39 @@ static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
 }
 
-static void scale_each(float *x, const int32_t *zero, const float *scale, int64_t n)
+/* Quantized elements as floats; int32 less their zero points, which floats may not hold. */
+static void load_quantized(const linear_job *j, int64_t at, int64_t n, int64_t from, float *y)
 {
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (x[i] - (float)zero[i]) * scale[i];
+    const linear *p = j->p;
+    const void *x = lnt_element_at(j->x, p->in_type, at);
+    if (lnt_is_small(p->in_type))
+        lnt_small_to_float(p->in_type, x, y, n);
+    else if (p->in_type == LNT_INT32 && j->shifts)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (float)(((const int32_t *)x)[i] - (int64_t)j->zero[from + (p->width > 1 ? i : 0)]);
+    else
+        lnt_cells_to_float(p->cells, p->in_type, x, y, n);
 }
 
 static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
 {
     const linear *p = j->p;
-    const int64_t step = p->width > 1;
-    int64_t x[BLOCK];
-    float y[BLOCK];
-    if (p->out_type == LNT_FLOAT && lnt_is_byte(p->in_type) && p->width == 1) {
-        p->int8->dequantize((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
-                            p->in_type == LNT_INT8);
+    const bool left = p->in_type != LNT_INT32; /* zero points are: differences of narrow ones are exact */
+    const float *scale = j->scale + from;
+    const int32_t *zero = j->zero + from;
+    float own[BLOCK], *y = p->out_type == LNT_FLOAT ? (float *)j->y + at : own;
+    if (p->at_once == STRAIGHT) {
+        p->int8->dequantize((const uint8_t *)j->x + at, y, n, *scale, *zero, p->in_type == LNT_INT8);
         return;
     }
-    if (lnt_is_small(p->in_type)) {
-        lnt_small_to_float(p->in_type, (const uint8_t *)j->x + at, y, n);
+    load_quantized(j, at, n, from, y);
+    if (p->width == 1)
+        p->row->shift_scale(y, y, n, left ? (float)*zero : 0, *scale, -0.0f);
+    else
         for (int64_t i = 0; i < n; i++)
-            y[i] *= j->scale[from + i * step];
-    } else if (lnt_is_byte(p->in_type)) { /* each has a scale of its own; the difference is exact */
-        lnt_cells_to_float(p->cells, p->in_type, lnt_element_at(j->x, p->in_type, at), y, n);
-        scale_each(y, j->zero + from, j->scale + from, n);
-    } else {
-        lnt_elements_to_int64(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
-        for (int64_t i = 0; i < n; i++)
-            y[i] = (float)(x[i] - j->zero[from + i * step]) * j->scale[from + i * step];
-    }
-    lnt_cells_from_float(p->cells, p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
+            y[i] = (y[i] - (left ? (float)zero[i] : 0)) * scale[i];
+    if (y == own)
+        lnt_cells_from_float(p->cells, p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
 }
 
 /* Rows, or with one scale for the whole tensor elements. */
@@ -156,21 +166,23 @@ static lnt_status convert_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const int64_t n_rows = p->scales == 1 ? 1 : end - begin, n = p->scales == 1 ? end - begin : p->n;
     (void)k, (void)thread;
     for (int64_t row = begin; row < begin + n_rows; row++)
-        for (int64_t i = 0; i < n; i += BLOCK) {
+        for (int64_t i = 0; i < n; i += p->at_once) {
             const int64_t from = p->scales == 1 ? 0 : scale_at(p, row) + (p->width > 1 ? i : 0);
-            j->run(j, row * p->n + i, n - i < BLOCK ? n - i : BLOCK, from);
+            j->run(j, row * p->n + i, lnt_least(n - i, p->at_once), from);
         }
     return LNT_OK;
 }
 
 /* The zero points of the job, 0 where there are none. Of floats only float4e2m1 has one, when it is made: that of
  * float8 is 0. */
-static void read_zeros(const linear_job *j, const lnt_operand *zero, const void *data)
+static void read_zeros(linear_job *j, const lnt_operand *zero, const void *data)
 {
     const linear *p = j->p;
     const bool real = lnt_is_small(p->out_type), to_fp4 = p->out_type == LNT_FLOAT4E2M1 && data;
-    for (int64_t i = 0; i < p->scales && !to_fp4; i++)
+    for (int64_t i = 0; i < p->scales && !to_fp4; i++) {
         j->zero[i] = real || lnt_is_small(p->in_type) ? 0 : lnt_qint(zero, data, i, 0);
+        j->shifts |= j->zero[i] != 0;
+    }
     if (to_fp4)
         lnt_small_to_float(p->out_type, data, j->real_zero, p->scales);
 }
@@ -266,6 +278,16 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     return LNT_OK;
 }
 
+/* Floats and bytes that share a scale are converted by one loop. */
+static int64_t elements_at_once(const linear *p, bool dequantizes)
+{
+    const bool floats = (dequantizes ? p->out_type : p->in_type) == LNT_FLOAT,
+               bytes = dequantizes ? lnt_is_byte(p->in_type) : p->whole_byte;
+    if (floats && bytes && p->width == 1)
+        return STRAIGHT;
+    return floats && dequantizes ? IN_PLACE : BLOCK;
+}
+
 static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
 {
     const lnt_operand *zero = lnt_input(site, 2);
@@ -274,6 +296,7 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     if (!p)
         return LNT_E_MEMORY;
     p->int8 = site->kernels->int8;
+    p->row = site->kernels->row;
     p->cells = site->kernels->cells;
     p->in_type = lnt_small_as_byte(site->in[0]->dtype);
     p->out_type = lnt_small_as_byte(site->out[0]->dtype);
@@ -282,6 +305,7 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     p->saturate = lnt_attr_i(site->node, "saturate", 1) != 0;
     p->scale_type = site->in[1]->dtype;
     LNT_TRY(bind_scales(site, p));
+    p->at_once = elements_at_once(p, run == run_dequantize);
     LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->scales, site->err, LNT_E_SHAPE,
                 "scale and zero point must have the same shape");
     if (p->out_type == LNT_FLOAT4E2M1 && zero && zero->dtype != LNT_FLOAT4E2M1)
