@@ -186,18 +186,21 @@ static lnt_status run_range(lnt_kernel *k, const lnt_step *s)
     const range_params *p = s->params;
     void *out = lnt_out(k, s, 0);
     const int64_t n = s->out[0]->dims[0];
-    const bool floating = lnt_is_floating(p->dtype);
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t integer = (uint64_t)p->start + (uint64_t)i * (uint64_t)p->delta;
-        if (floating)
+    uint64_t x = (uint64_t)p->start, delta = (uint64_t)p->delta;
+#define LINE(dtype, type)                                                                                    \
+    case LNT_##dtype:                                                                                        \
+        for (int64_t i = 0; i < n; i++, x += delta)                                                          \
+            ((type *)out)[i] = (type)x;                                                                      \
+        break;
+    switch (p->dtype) {
+        LINE(INT64, uint64_t)
+        LINE(INT32, uint32_t)
+        LINE(INT16, uint16_t)
+    default:
+        for (int64_t i = 0; i < n; i++)
             lnt_store_number(p->dtype, out, i, p->first + (double)i * p->step);
-        else if (p->dtype == LNT_INT64)
-            ((int64_t *)out)[i] = (int64_t)integer;
-        else if (p->dtype == LNT_INT32)
-            ((int32_t *)out)[i] = (int32_t)integer;
-        else
-            ((int16_t *)out)[i] = (int16_t)integer;
     }
+#undef LINE
     return LNT_OK;
 }
 
