@@ -167,7 +167,7 @@ lnt_status lnt_bind_lookup_table(lnt_site *site)
 
 /* ---- two inputs ---- */
 
-enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C_SCALE, C_ZERO };
+enum { A, A_SCALE, A_ZERO, B, C_SCALE = 6, C_ZERO };
 
 /* Rows of the output, and where their operands' rows start; flat: all of it is one row, operands too or one
  * number. */
@@ -175,6 +175,7 @@ typedef struct binary {
     const lnt_int8_kernels *int8;
     bool flat;
     int64_t n;
+    bool swapped; /* a is operand B: it is not one number for a row where b is none */
     lnt_axes a, b;
     int64_t alike; /* so many rows, from a multiple of it on, share the row of one operand; those of the other
                     * are one after the other. 1: none do */
@@ -238,14 +239,15 @@ static lnt_status combine_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t
 static lnt_status run_binary(lnt_kernel *k, const lnt_step *s)
 {
     const binary *p = s->params;
-    const float a = lnt_qstep_float(k, s, A_SCALE), b = lnt_qstep_float(k, s, B_SCALE),
+    const unsigned in_a = p->swapped ? B : A, in_b = p->swapped ? A : B;
+    const float a = lnt_qstep_float(k, s, in_a + A_SCALE), b = lnt_qstep_float(k, s, in_b + A_SCALE),
                 c = lnt_qstep_float(k, s, C_SCALE);
     binary_job job = {.p = p, .pair = p->pair};
-    job.pair.a = lnt_in(k, s, A);
-    job.pair.b = lnt_in(k, s, B);
+    job.pair.a = lnt_in(k, s, in_a);
+    job.pair.b = lnt_in(k, s, in_b);
     job.pair.c = lnt_out(k, s, 0);
-    job.pair.a_zero = lnt_qstep_int(k, s, A_ZERO);
-    job.pair.b_zero = lnt_qstep_int(k, s, B_ZERO);
+    job.pair.a_zero = lnt_qstep_int(k, s, in_a + A_ZERO);
+    job.pair.b_zero = lnt_qstep_int(k, s, in_b + A_ZERO);
     job.pair.c_zero = lnt_qstep_int(k, s, C_ZERO);
     job.pair.a_ratio = p->pair.multiply ? a * b / c : a / c;
     job.pair.b_ratio = b / c;
@@ -315,6 +317,18 @@ static void share_rows(binary *p)
     p->alike = !fits ? 1 : p->shares_a ? of_a : of_b;
 }
 
+static void swap_operands(binary *p)
+{
+    const binary was = *p;
+    p->swapped = true;
+    p->a = was.b;
+    p->b = was.a;
+    p->pair.a_step = was.pair.b_step;
+    p->pair.b_step = was.pair.a_step;
+    p->pair.a_signed = was.pair.b_signed;
+    p->pair.b_signed = was.pair.a_signed;
+}
+
 lnt_status lnt_bind_qbinary(lnt_site *site)
 {
     const lnt_operand *a = site->in[A], *b = site->in[B], *y = site->out[0];
@@ -336,6 +350,8 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
     p->pair.b_step = p->flat ? all_b : broadcast_rows(b, y, &p->b) != 0;
     if (!p->flat)
         join_rows(p);
+    if (!p->pair.a_step)
+        swap_operands(p);
     share_rows(p);
     site->step->run = run_binary;
     return LNT_OK;

@@ -51,7 +51,7 @@ typedef struct lnt_integer_tile {
 } lnt_integer_tile;
 
 /* Two quantized rows into one: lnt_requantize of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of
- * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one element. */
+ * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one element; a's is 0 only where n is 1. */
 typedef struct lnt_qpair {
     const uint8_t *a, *b;
     uint8_t *c;

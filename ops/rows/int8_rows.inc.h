@@ -222,57 +222,59 @@ static void store_integers(const lnt_integer_tile *tile)
             store_integer_columns(&t, j, true, false);
 }
 
-/* AT_ONCE elements of each row, or one of a row whose step is 0. */
-LNT_INLINE void combine_block(const lnt_qpair *p, const vi *a, const vi *b, bool multiply, uint8_t *c)
+enum { WIDE_VECTORS = LNT_WIDE_VECTORS, WIDE = WIDE_VECTORS * VL };
+
+/* WIDE elements; one of B for all of A is a factor, or a term. */
+LNT_INLINE void combine_block(const lnt_qpair *p, const bool multiply, const bool each_b, vf factor, vf term,
+                              wide_range range)
 {
     const vf of_a = v_splat(p->a_ratio), of_b = v_splat(p->b_ratio);
-    vf v[VECTORS];
-    UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
-        const vi x = a[i] - vi_splat(p->a_zero), y = b[i] - vi_splat(p->b_zero);
-        v[i] = multiply ? vi_float(x * y) * of_a : vi_float(x) * of_a + vi_float(y) * of_b;
-    }
-    v_store_requantized(c, v, byte_range_of(p->c_zero, p->c_signed));
+    vf a[WIDE_VECTORS], b[WIDE_VECTORS];
+    v_load_centered(p->a, p->a_signed, p->a_zero, a);
+    if (each_b)
+        v_load_centered(p->b, p->b_signed, p->b_zero, b);
+    else if (p->multiply)
+        UNROLL_FOR(4, unsigned i = 0; i < WIDE_VECTORS; i++)
+            a[i] *= factor;
+    UNROLL_FOR(4, unsigned i = 0; i < WIDE_VECTORS; i++)
+        a[i] = !each_b ? a[i] * of_a + term : multiply ? a[i] * b[i] * of_a : a[i] * of_a + b[i] * of_b;
+    v_store_requantized_wide(p->c, a, range);
 }
 
-LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool each_a, bool each_b)
+/* Whole blocks, then the rest in blocks of its own. */
+LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, const bool multiply, const bool each_b)
 {
-    const lnt_qpair own = *p; /* out of reach of the stores */
-    uint8_t fill_a[AT_ONCE], fill_b[AT_ONCE], c[AT_ONCE];
-    vi a[VECTORS], b[VECTORS];
-    memset(fill_a, own.a[0], sizeof fill_a);
-    memset(fill_b, own.b[0], sizeof fill_b);
-    vi_load_bytes(fill_a, own.a_signed, a);
-    vi_load_bytes(fill_b, own.b_signed, b);
-    int64_t i = 0;
-    for (; i + AT_ONCE <= n; i += AT_ONCE) {
-        if (each_a)
-            vi_load_bytes(own.a + i, own.a_signed, a);
-        if (each_b)
-            vi_load_bytes(own.b + i, own.b_signed, b);
-        combine_block(&own, a, b, multiply, own.c + i);
+    lnt_qpair own = *p; /* out of reach of the stores */
+    const wide_range range = wide_range_of(own.c_zero, own.c_signed);
+    const float one = (float)((own.b_signed ? (int8_t)*own.b : *own.b) - own.b_zero);
+    const vf factor = v_splat(one), term = v_splat(own.multiply ? 0 : one * own.b_ratio);
+    uint8_t a[WIDE] = {0}, b[WIDE] = {0}, c[WIDE], *rest = own.c;
+    int64_t left = n;
+    for (;; own.a = a, own.b = b, own.c = c, left = WIDE) {
+        for (; left >= WIDE; left -= WIDE, own.a += WIDE, own.b += each_b * WIDE, own.c += WIDE)
+            combine_block(&own, multiply, each_b, factor, term, range);
+        if (left == 0)
+            break;
+        n = left;
+        rest = own.c;
+        memcpy(a, own.a, (size_t)n);
+        memcpy(b, own.b, each_b ? (size_t)n : 0);
     }
-    if (i == n)
-        return;
-    memcpy(fill_a, own.a + each_a * i, each_a ? (size_t)(n - i) : 1);
-    memcpy(fill_b, own.b + each_b * i, each_b ? (size_t)(n - i) : 1);
-    vi_load_bytes(fill_a, own.a_signed, a);
-    vi_load_bytes(fill_b, own.b_signed, b);
-    combine_block(&own, a, b, multiply, c);
-    memcpy(own.c + i, c, (size_t)(n - i));
+    if (own.c == c + WIDE)
+        memcpy(rest, c, (size_t)n);
 }
 
 static void combine_quantized(const lnt_qpair *p, int64_t n)
 {
+    LNT_ASSERT(p->a_step || n <= 1);
     if (n == 0)
         return;
-    if (p->a_step && p->b_step) {
-        if (p->multiply)
-            combine_row(p, n, true, true, true);
-        else
-            combine_row(p, n, false, true, true);
-    } else {
-        combine_row(p, n, p->multiply, p->a_step, p->b_step);
-    }
+    if (!p->b_step)
+        combine_row(p, n, false, false);
+    else if (p->multiply)
+        combine_row(p, n, true, true);
+    else
+        combine_row(p, n, false, true);
 }
 
 /* to[] is out of reach of the stores. */

@@ -341,6 +341,74 @@ LNT_INLINE void v_store_requantized_two(uint8_t *p, vf a, vf b, byte_range r)
 
 #endif
 
+/* ---- the same of LNT_WIDE_VECTORS vectors, for loops over many bytes ---- */
+
+#if LNT_VL >= 8
+
+enum { LNT_WIDE_VECTORS = 4 };
+
+/* int8 or uint8 results: saturated to int8 with a zero point moved by 128 where they are uint8, and moved back. */
+typedef struct wide_range {
+    vi zeros, flip; /* in each 16 bits, in each byte */
+} wide_range;
+
+LNT_INLINE wide_range wide_range_of(int32_t zero, bool is_signed)
+{
+    const uint32_t z = (uint16_t)(is_signed ? zero : zero - 128);
+    return (wide_range){vi_splat((int32_t)(z | z << 16)), vi_splat(is_signed ? 0 : (int32_t)0x80808080u)};
+}
+
+/* lnt_requantize (ops/quant/qparams.h), lane by lane: what is beyond bytes is still so in 16 bits, NaN below. */
+LNT_INLINE void v_store_requantized_wide(uint8_t *p, const vf x[LNT_WIDE_VECTORS], wide_range r)
+{
+    vi v[LNT_WIDE_VECTORS];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < LNT_WIDE_VECTORS; i++)
+        v[i] = v_round_int(v_min(v_splat(1e4f), x[i]));
+#if defined(LNT_SIMD_AVX512)
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                  low = _mm512_packs_epi32((__m512i)v[0], (__m512i)v[1]),
+                  high = _mm512_packs_epi32((__m512i)v[2], (__m512i)v[3]),
+                  bytes = _mm512_packs_epi16(_mm512_adds_epi16(low, (__m512i)r.zeros),
+                                             _mm512_adds_epi16(high, (__m512i)r.zeros));
+    _mm512_storeu_si512(p, (__m512i)((vi)_mm512_permutexvar_epi32(order, bytes) ^ r.flip));
+#else
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7),
+                  low = _mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]),
+                  high = _mm256_packs_epi32((__m256i)v[2], (__m256i)v[3]),
+                  bytes = _mm256_packs_epi16(_mm256_adds_epi16(low, (__m256i)r.zeros),
+                                             _mm256_adds_epi16(high, (__m256i)r.zeros));
+    _mm256_storeu_si256((__m256i *)(void *)p,
+                        (__m256i)((vi)_mm256_permutevar8x32_epi32(bytes, order) ^ r.flip));
+#endif
+}
+
+#else
+
+enum { LNT_WIDE_VECTORS = LNT_BYTE_VECTORS };
+typedef byte_range wide_range;
+#define wide_range_of byte_range_of
+#define v_store_requantized_wide v_store_requantized
+
+#endif
+
+/* int8 or uint8 less their zero point. */
+LNT_INLINE void v_load_centered(const uint8_t *p, bool is_signed, int32_t zero, vf to[LNT_WIDE_VECTORS])
+{
+    vi x[LNT_WIDE_VECTORS];
+    if (is_signed)
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < LNT_WIDE_VECTORS; i += LNT_BYTE_VECTORS)
+            vi_load_bytes(p + i * LNT_VL, true, x + i);
+    else
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < LNT_WIDE_VECTORS; i += LNT_BYTE_VECTORS)
+            vi_load_bytes(p + i * LNT_VL, false, x + i);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < LNT_WIDE_VECTORS; i++)
+        to[i] = vi_float(x[i] - vi_splat(zero));
+}
+
 #if LNT_VL > 1
 
 /* ---- float16 without instructions for it: bits in the low half of each lane ---- */
