@@ -30,6 +30,8 @@ typedef struct gridsample_job {
     void *y;
 } gridsample_job;
 
+typedef double pair __attribute__((vector_size(16)));
+
 #include "ops/real_float.h"
 #include "ops/image/gridsample.inc.h"
 #include "ops/real_double.h"

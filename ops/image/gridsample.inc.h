@@ -123,7 +123,10 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-/* Lines of an affine grid: coordinates of output positions under theta [n][axes][axes + 1]. */
+typedef R NAME(pair) __attribute__((vector_size(2 * sizeof(R))));
+
+/* Lines of an affine grid: coordinates of output positions under theta [n][axes][axes + 1], of two neighboring axes at
+ * a time. */
 static lnt_status NAME(affine)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const gridsample_job *j = arg;
@@ -132,16 +135,20 @@ static lnt_status NAME(affine)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const int64_t width = p->extent[last], lines = p->points / width;
     (void)k, (void)thread;
     for (int64_t line = begin; line < end; line++) {
-        const R *theta = (const R *)j->x + line / lines * p->axes * (p->axes + 1);
-        for (unsigned r = 0; r < p->axes; r++, theta += p->axes + 1) {
+        const R *one = (const R *)j->x + line / lines * p->axes * (p->axes + 1), *two = one + p->axes + 1;
+        for (unsigned r = 0; r < last; r++, one = two, two += p->axes + 1) {
             R *y = (R *)j->y + line * width * p->axes + r;
-            double offset = (double)theta[p->axes];
+            const pair slope = {(double)one[0], (double)two[0]};
+            pair offset = {(double)one[p->axes], (double)two[p->axes]};
             int64_t rest = line % lines;
             for (unsigned d = last; d-- > 0; rest /= p->extent[d])
-                offset += (double)theta[last - d] * p->coordinate[d][rest % p->extent[d]];
-            const double slope = (double)theta[0], *x = p->coordinate[last];
-            for (int64_t i = 0; i < width; i++, y += p->axes)
-                *y = (R)(slope * x[i] + offset);
+                offset += (pair){(double)one[last - d], (double)two[last - d]} *
+                          p->coordinate[d][rest % p->extent[d]];
+            for (int64_t i = 0; i < width; i++, y += p->axes) {
+                const NAME(pair) at =
+                    __builtin_convertvector(slope * p->coordinate[last][i] + offset, NAME(pair));
+                memcpy(y, &at, sizeof at);
+            }
         }
     }
     return LNT_OK;
