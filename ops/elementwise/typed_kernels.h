@@ -138,6 +138,10 @@ typedef struct lnt_typed_kernels {
                       [LNT_DTYPE_COUNT]; /* not of float, which has row kernels (ops/rows/row.h) */
     lnt_cast_kernels cast;
     lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
+    /* where x beats best, best = x and at = index: sign is 1 for the largest, -1 for the smallest; ties and NaN as in
+     * ArgMax and ArgMin (ops/rows/argmax.c) */
+    void (*pick_double)(double *best, int64_t *at, const double *x, int64_t index, double sign, bool last,
+                        int64_t n);
 } lnt_typed_kernels;
 
 /* mask ? a : b for elements of this many bytes; NULL if there is none. */

@@ -278,6 +278,17 @@ WHERE(uint16_t)
 WHERE(uint32_t)
 WHERE(uint64_t)
 
+static void pick_double(double *best, int64_t *at, const double *x, int64_t index, double sign, bool last, int64_t n)
+{
+    LNT_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        const double a = x[i] * sign, b = best[i] * sign;
+        const bool beats = ((b == b) & !(a <= b)) | (last & ((a == b) | (a != a)));
+        best[i] = beats ? x[i] : best[i];
+        at[i] = beats ? index : at[i];
+    }
+}
+
 #include "ops/elementwise/along_kernels.inc.h"
 #include "ops/elementwise/cast_kernels.inc.h"
 
@@ -380,5 +391,6 @@ const lnt_typed_kernels TABLE = {
     .cast = CAST_TABLE,
     .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,
               WITH_Where ? where_uint32_t : NULL, WITH_Where ? where_uint64_t : NULL},
+    .pick_double = WITH_ARG ? pick_double : NULL,
 };
 /* clang-format on */

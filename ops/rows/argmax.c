@@ -41,25 +41,12 @@ static void apply(const argmax *p, lnt_typed_row row, lnt_dtype dtype, void *out
 
 /* ---- columns: n rows, `step` elements apart, searched side by side ---- */
 
-static bool has_nan(const argmax *p, const double *x, int64_t n)
-{
-    uint8_t same[BLOCK];
-    apply(p, LNT_TYPED_Equal, LNT_DOUBLE, same, x, x, n);
-    return memchr(same, 0, (size_t)n) != NULL;
-}
-
-/* Which of x are to take the place of the best so far, as bytes of 0 or 1. Of NaN double alone knows. */
+/* Which of x are to take the place of the best so far, as bytes of 0 or 1. */
 static void beats(const argmax *p, const void *x, const void *best, uint8_t *mask, int64_t n)
 {
     const lnt_typed_row strict = p->least ? LNT_TYPED_Less : LNT_TYPED_Greater;
     const lnt_typed_row weak = p->least ? LNT_TYPED_LessOrEqual : LNT_TYPED_GreaterOrEqual;
     apply(p, p->last ? weak : strict, p->dtype, mask, x, best, n);
-    if (p->dtype != LNT_DOUBLE || !(has_nan(p, x, n) || has_nan(p, best, n)))
-        return;
-    for (int64_t i = 0; i < n; i++) {
-        const double a = ((const double *)x)[i], b = ((const double *)best)[i];
-        mask[i] |= (uint8_t)((a != a) & ((b == b) | p->last));
-    }
 }
 
 /* Rows of a span are numbered in 32 bits: -1 where none of them is the best so far. */
@@ -100,7 +87,7 @@ static void search_typed(const argmax *p, const void *x, int64_t step, int64_t c
     }
 }
 
-/* The same for float and what is converted to it. */
+/* The same for float and what is converted to it, of which NaN may beat all. */
 static void search_float(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
     float best[BLOCK], row[BLOCK];
@@ -119,9 +106,21 @@ static void search_float(const argmax *p, const void *x, int64_t step, int64_t c
     }
 }
 
+/* The same for double. */
+static void search_double(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
+{
+    double best[BLOCK];
+    const double *row = x;
+    memcpy(best, row, (size_t)columns * sizeof *best);
+    memset(at, 0, (size_t)columns * sizeof *at);
+    for (int64_t i = 1; i < p->n; i++)
+        p->typed->pick_double(best, at, row + i * step, i, p->least ? -1 : 1, p->last, columns);
+}
+
 static void search_columns(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
-    (p->dtype == LNT_FLOAT || p->half ? search_float : search_typed)(p, x, step, columns, at);
+    const bool floats = p->dtype == LNT_FLOAT || p->half;
+    (floats ? search_float : p->dtype == LNT_DOUBLE ? search_double : search_typed)(p, x, step, columns, at);
 }
 
 /* Short rows, at most TURNED of them. */

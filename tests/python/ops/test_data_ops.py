@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from harness import check_against, linnet, reference, write_case
@@ -512,3 +512,19 @@ def test_top_k_of_equals(tmp_path, dtype, largest, k):
                               [numpy_helper.from_array(np.array([k], np.int64), "k")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     check_against(tmp_path, model, {"x": x}, [np.take_along_axis(x, order, 1), order], ways=(("--opt", "all"),))
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+def test_extremes_of_doubles(tmp_path, op, last):
+    """Side by side, as short rows and long ones: of equal elements the first or the last, of which NaN is the most extreme."""
+    rng, arg = np.random.default_rng(7), np.argmax if op == "ArgMax" else np.argmin
+    values = np.array([-1.5, -0.0, 0.0, 2.0, 2.5, np.nan, np.inf, -np.inf])
+    for k, (shape, axis) in enumerate((([90, 7], 1), ([3, 9, 70], 1), ([5, 80], 1))):
+        x = values[rng.integers(0, 6 + 2 * (k > 0), shape)]
+        want = shape[axis] - 1 - arg(np.flip(x, axis), axis) if last else arg(x, axis)
+        node = helper.make_node(op, ["x"], ["y"], axis=axis, keepdims=0, select_last_index=last)
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.DOUBLE, shape)],
+                                  [helper.make_empty_tensor_value_info("y")])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        check_against(tmp_path, model, {"x": x}, [want], ways=(("--opt", "all"), ("--opt", "all", "--level", "scalar")))
