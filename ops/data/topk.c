@@ -64,20 +64,39 @@ typedef int64_t (*find_fn)(const void *data, int64_t step, int64_t i, int64_t n,
 /* Keys of n elements, step apart, inverted where flip is set. */
 typedef void (*keys_fn)(const void *data, int64_t step, int64_t n, uint64_t flip, uint64_t *key);
 
-#define X(DT, T, C, load, store, comparable)                                                                 \
+/* The first of elements i to n for which this is not so, four of them in a turn. */
+#define SKIP_WHILE(order)                                                                                    \
+    for (; i + 3 < n; i += 4, x += 4 * step) {                                                               \
+        if (!(x[0] order limit))                                                                             \
+            return i;                                                                                        \
+        if (!(x[step] order limit))                                                                          \
+            return i + 1;                                                                                    \
+        if (!(x[2 * step] order limit))                                                                      \
+            return i + 2;                                                                                    \
+        if (!(x[3 * step] order limit))                                                                      \
+            return i + 3;                                                                                    \
+    }                                                                                                        \
+    for (; i < n && x[0] order limit; i++)                                                                   \
+        x += step;
+#define FIND(DT, T)                                                                                          \
     static int64_t find_##DT(const void *data, int64_t step, int64_t i, int64_t n, int64_t root,             \
                              bool largest)                                                                   \
     {                                                                                                        \
-        const T *x = data;                                                                                   \
-        const T limit = x[root * step];                                                                      \
-        if (largest)                                                                                         \
-            while (i < n && comparable(x[i * step]) <= comparable(limit))                                    \
-                i++;                                                                                         \
-        else                                                                                                 \
-            while (i < n && comparable(x[i * step]) >= comparable(limit))                                    \
-                i++;                                                                                         \
+        const T *x = data, limit = x[root * step];                                                           \
+        x += i * step;                                                                                       \
+        if (largest) {                                                                                       \
+            SKIP_WHILE(<=)                                                                                   \
+        } else {                                                                                             \
+            SKIP_WHILE(>=)                                                                                   \
+        }                                                                                                    \
         return i;                                                                                            \
-    }                                                                                                        \
+    }
+FIND(FLOAT, float)
+FIND(DOUBLE, double)
+FIND(INT32, int32_t)
+FIND(INT64, int64_t)
+
+#define X(DT, T, C, load, store, comparable)                                                                 \
     static void keys_##DT(const void *data, int64_t step, int64_t n, uint64_t flip, uint64_t *key)           \
     {                                                                                                        \
         const T *x = data;                                                                                   \
@@ -88,15 +107,25 @@ LNT_NUMBER_LIST(X)
 #undef X
 
 static const struct {
-    find_fn find;
     keys_fn keys;
     unsigned zeros; /* high bits that all keys share */
 } types[LNT_DTYPE_COUNT] = {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    [LNT_##DT] = {find_##DT, keys_##DT, sizeof(comparable(0)) == 4 ? 32 : 0},
+#define X(DT, T, C, load, store, comparable) [LNT_##DT] = {keys_##DT, sizeof(comparable(0)) == 4 ? 32 : 0},
     LNT_NUMBER_LIST(X)
 #undef X
 };
+
+/* NULL: keys are as quickly compared. */
+static find_fn find_of(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_FLOAT: return find_FLOAT;
+    case LNT_DOUBLE: return find_DOUBLE;
+    case LNT_INT32: return find_INT32;
+    case LNT_INT64: return find_INT64;
+    default: return NULL;
+    }
+}
 
 /* Columns are turned into rows where that many fit. */
 enum { TURNED_BYTES = 32 * 1024, FEW_COLUMNS = 4 };
@@ -107,6 +136,7 @@ typedef struct topk_params {
     int64_t n, k, inner, size;
     int64_t columns;       /* that are turned into rows at once; 0: elements are taken from where they are */
     int64_t step;          /* between the elements that are chosen from */
+    find_fn find;          /* NULL: none */
     int64_t room, scratch; /* entries and bytes of one thread */
     uint64_t flip;         /* all ones for the largest */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
@@ -122,27 +152,30 @@ typedef struct topk_job {
 
 /* ---- few elements: those found so far, the last of them where it is quickly replaced ---- */
 
-/* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses.
- * More are a heap. */
-enum { LISTED = 16 };
+/* Up to LISTED in order, in room for twice as many: a new one moves as many as there are in any case, where branches
+ * would be guesses. More are a heap. */
+enum { LISTED = 16, CHUNK = 256 };
 
 static void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
-    for (int64_t i = 0; i < k; i++) {
-        const lnt_entry old = list[i];
-        const bool first = before(e, old); /* what was moved stays before its equals */
-        list[i].key = first ? e.key : old.key;
-        list[i].index = first ? e.index : old.index;
-        e.key = first ? old.key : e.key;
-        e.index = first ? old.index : e.index;
+    int64_t at = 0;
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < k; i++)
+        at += list[i].key <= e.key;
+    for (int64_t i = at + k; i > at; i--) {
+        list[i] = list[i - 1];
+        __asm__("" ::: "memory"); /* it stays a loop: a call takes longer than a few moves */
     }
+    list[at] = e;
 }
 
-static void insert_heaped(lnt_entry *heap, int64_t k, lnt_entry e)
+static void insert(const topk_params *p, lnt_entry *entries, lnt_entry e)
 {
-    if (e.key < heap[0].key) {
-        heap[0] = e;
-        sift_down(heap, k, 0);
+    if (p->k <= LISTED) {
+        insert_listed(entries, p->k, e);
+    } else {
+        entries[0] = e;
+        sift_down(entries, p->k, 0);
     }
 }
 
@@ -151,31 +184,39 @@ static int64_t next_candidate(const topk_params *p, const char *data, int64_t i,
 {
     const float *x = (const float *)(const void *)data;
     return p->row ? i + p->row->first_beyond(x + i, p->n - i, x[worst], !p->flip)
-                  : types[p->dtype].find(data, p->step, i, p->n, worst, p->flip != 0);
+                  : p->find(data, p->step, i, p->n, worst, p->flip != 0);
 }
 
-/* The first k entries of n elements, in order. */
+/* The first k entries of n elements, in order: first by all keys, then, as candidates become few, by theirs. */
 static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
 {
     const keys_fn keys = types[p->dtype].keys;
-    const int64_t step = p->step, k = p->k;
+    const int64_t step = p->step * p->size, k = p->k;
     const bool listed = k <= LISTED;
-    lnt_entry e;
-    for (e.index = 0; e.index < k; e.index++) {
-        keys(data + e.index * step * p->size, step, 1, p->flip, &e.key);
-        entries[e.index] = e;
+    const lnt_entry *worst = listed ? entries + k - 1 : entries;
+    uint64_t key[CHUNK];
+    int64_t i = 0;
+    for (int64_t n; i < k; i += n) {
+        n = lnt_least(CHUNK, k - i);
+        keys(data + i * step, p->step, n, p->flip, key);
+        for (int64_t j = 0; j < n; j++)
+            entries[i + j] = (lnt_entry){key[j], i + j};
     }
     if (listed)
         lnt_sort_entries(entries, NULL, k);
     for (int64_t root = listed ? 0 : k / 2; root-- > 0;)
         sift_down(entries, k, root);
-    const lnt_entry *worst = listed ? entries + k - 1 : entries;
-    for (; (e.index = next_candidate(p, data, e.index, worst->index)) < p->n; e.index++) {
-        keys(data + e.index * step * p->size, step, 1, p->flip, &e.key);
-        if (listed)
-            insert_listed(entries, k, e);
-        else
-            insert_heaped(entries, k, e);
+    for (int64_t n; i < p->n && (i == k ? !p->row : !p->find); i += n) {
+        n = lnt_least(CHUNK, p->n - i);
+        keys(data + i * step, p->step, n, p->flip, key);
+        for (int64_t j = 0; j < n; j++)
+            if (key[j] < worst->key)
+                insert(p, entries, (lnt_entry){key[j], i + j});
+    }
+    for (; i < p->n && (i = next_candidate(p, data, i, worst->index)) < p->n; i++) {
+        keys(data + i * step, 1, 1, p->flip, key);
+        if (*key < worst->key)
+            insert(p, entries, (lnt_entry){*key, i});
     }
     if (!listed)
         sort_heap(entries, k);
@@ -183,7 +224,7 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
 
 /* ---- many elements: their keys' leading digits are counted until it is known which are wanted ---- */
 
-enum { DIGIT = 11, COUNTERS = 1 << DIGIT, CHUNK = 256 };
+enum { DIGIT = 11, COUNTERS = 1 << DIGIT };
 
 /* Keys whose bits from `shift` on are below prefix are wanted, and the first `ties` of those that equal it. */
 typedef struct threshold {
@@ -313,7 +354,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         return LNT_E_MEMORY;
     p->dtype = (lnt_dtype)in->dtype;
     p->size = (int64_t)lnt_element_size(in);
-    if (p->dtype >= LNT_DTYPE_COUNT || !types[p->dtype].find)
+    if (p->dtype >= LNT_DTYPE_COUNT || !types[p->dtype].keys)
         return lnt_bind_unsupported_type(site, p->dtype);
     LNT_TRY(lnt_value_int(site, 1, 0, &p->k));
     p->n = in->dims[axis];
@@ -322,15 +363,16 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     if (p->columns < FEW_COLUMNS)
         p->columns = 0;
     p->step = p->columns > 0 ? 1 : p->inner;
-    p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
+    p->find = find_of(p->dtype);
+    p->row = p->dtype == LNT_FLOAT && p->step == 1 && p->n > CHUNK ? site->kernels->row : NULL;
     p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
     /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements, and at its
      * counters. All elements are not counted. */
     p->by_digits =
         p->k > 0 && (p->k == p->n || p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n + COUNTERS);
     p->room = p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
-    p->scratch =
-        (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1), LNT_ALIGN);
+    p->scratch = (int64_t)lnt_round_up(
+        (size_t)p->room * sizeof(lnt_entry) * (p->by_digits || p->k <= LISTED ? 2 : 1), LNT_ALIGN);
     lnt_bind_scratch(site, (size_t)p->scratch * site->threads);
     site->step->run = run_top_k;
     return LNT_OK;
