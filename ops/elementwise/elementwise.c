@@ -543,23 +543,64 @@ static lnt_status require_same_types(lnt_site *site, unsigned first)
     return LNT_OK;
 }
 
+/* Both bounds: the second one while the elements are at hand. */
+static bool loop_clip(const lnt_typed_args *a)
+{
+    const lnt_typed_kernels *typed = a->kernels->typed;
+    const lnt_typed_args upper = {.out = a->out, .in = {a->out, a->in[2]}, .n = a->n};
+    return typed->loop[LNT_TYPED_Max][a->dtype[0]](a) && typed->loop[LNT_TYPED_Min][a->dtype[0]](&upper);
+}
+
+typedef struct bytes_job {
+    const lnt_typed_kernels *typed;
+    const uint8_t *x, *low, *high;
+    uint8_t *y, flip;
+} bytes_job;
+
+/* Bytes lie as the result's do, and bounds are one number each: no rows of them are made. */
+static lnt_status clip_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const bytes_job *j = arg;
+    (void)k, (void)thread;
+    j->typed->clip_bytes(j->y + begin, j->x + begin, *j->low, *j->high, j->flip, end - begin);
+    return LNT_OK;
+}
+
+static lnt_status run_clip_bytes(lnt_kernel *k, const lnt_step *s)
+{
+    const lnt_kernels *const *kernels = s->params;
+    bytes_job job = {(*kernels)->typed, lnt_in(k, s, 0),  lnt_in(k, s, 1),
+                     lnt_in(k, s, 2),   lnt_out(k, s, 0), s->in[0]->dtype == LNT_INT8 ? 0x80 : 0};
+    return lnt_parallel(k, lnt_operand_count(s->in[0]), 4 * PIECE, clip_bytes, &job);
+}
+
+static lnt_status bind_clip_bytes(lnt_site *site)
+{
+    const lnt_kernels **kernels = lnt_bind_params(site, sizeof *kernels);
+    if (!kernels)
+        return LNT_E_MEMORY;
+    *kernels = site->kernels;
+    site->step->run = run_clip_bytes;
+    lnt_bind_in_place(site, 0, 0);
+    return LNT_OK;
+}
+
 static lnt_status bind_typed_clip(lnt_site *site)
 {
-    const lnt_dtype dtype = site->in[0]->dtype;
-    int from = 0;
-    if (!lnt_input(site, 1) && !lnt_input(site, 2))
+    const bool low = lnt_input(site, 1) != NULL, high = lnt_input(site, 2) != NULL;
+    if (!low && !high)
         return lnt_bind_identity(site);
     LNT_TRY(require_same_types(site, 0));
-    typed_params *t = begin_passes(site, 2);
+    if (low && high && (site->in[0]->dtype == LNT_UINT8 || site->in[0]->dtype == LNT_INT8) &&
+        site->in[0]->order == site->out[0]->order && lnt_operand_count(site->in[1]) == 1 &&
+        lnt_operand_count(site->in[2]) == 1)
+        return bind_clip_bytes(site);
+    typed_params *t = begin_passes(site, 1);
     if (!t)
         return site->err->code;
-    for (int i = 1; i <= 2; i++) {
-        if (!lnt_input(site, (unsigned)i))
-            continue;
-        LNT_TRY(add_pass(site, t, lnt_typed_bound(site, i == 2, dtype), (const int[]){from, i}, 2));
-        from = FROM_RESULT;
-    }
-    return LNT_OK;
+    const lnt_typed_fn bound = lnt_typed_bound(site, high, site->in[0]->dtype);
+    return add_pass(site, t, low && high && bound ? loop_clip : bound, (const int[]){0, low ? 1 : 2, 2},
+                    1u + low + high);
 }
 
 static lnt_status bind_typed_where(lnt_site *site)

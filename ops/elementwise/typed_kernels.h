@@ -138,6 +138,8 @@ typedef struct lnt_typed_kernels {
                       [LNT_DTYPE_COUNT]; /* not of float, which has row kernels (ops/rows/row.h) */
     lnt_cast_kernels cast;
     lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
+    /* x brought to low..high, in the order of bytes with the bits of flip turned over: 0x80 where they are int8 */
+    void (*clip_bytes)(uint8_t *y, const uint8_t *x, uint8_t low, uint8_t high, uint8_t flip, int64_t n);
     /* where x beats best, best = x and at = index: sign is 1 for the largest, -1 for the smallest; ties and NaN as in
      * ArgMax and ArgMin (ops/rows/argmax.c) */
     void (*pick_double)(double *best, int64_t *at, const double *x, int64_t index, double sign, bool last,

@@ -278,7 +278,18 @@ WHERE(uint16_t)
 WHERE(uint32_t)
 WHERE(uint64_t)
 
-static void pick_double(double *best, int64_t *at, const double *x, int64_t index, double sign, bool last, int64_t n)
+static void clip_bytes(uint8_t *y, const uint8_t *x, uint8_t low, uint8_t high, uint8_t flip, int64_t n)
+{
+    low ^= flip, high ^= flip;
+    LNT_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t given = x[i] ^ flip, v = given > low ? given : low;
+        y[i] = (v < high ? v : high) ^ flip;
+    }
+}
+
+static void pick_double(double *best, int64_t *at, const double *x, int64_t index, double sign, bool last,
+                        int64_t n)
 {
     LNT_INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
@@ -391,6 +402,7 @@ const lnt_typed_kernels TABLE = {
     .cast = CAST_TABLE,
     .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,
               WITH_Where ? where_uint32_t : NULL, WITH_Where ? where_uint64_t : NULL},
+    .clip_bytes = LNT_HAS_Clip ? clip_bytes : NULL,
     .pick_double = WITH_ARG ? pick_double : NULL,
 };
 /* clang-format on */
