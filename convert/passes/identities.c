@@ -162,6 +162,16 @@ static lnt_status merge_transposes(lnt_edit *e, lnt_gnode *n, bool *merged)
     return lnt_gnode_set_attr(e->g, n, &perm);
 }
 
+/* A Cast of a half that another one has made a float, exactly, takes the half. */
+static lnt_status skip_widening(lnt_edit *e, lnt_gnode *n, bool *merged)
+{
+    const lnt_gnode *first = lnt_producer(e->g, n, 0);
+    *merged =
+        lnt_is(first, Cast) && info(e->g, n->in[0])->dtype == LNT_FLOAT &&
+        (info(e->g, first->in[0])->dtype == LNT_FLOAT16 || info(e->g, first->in[0])->dtype == LNT_BFLOAT16);
+    return *merged ? lnt_edit_set_input(e, n, 0, first->in[0]) : LNT_OK;
+}
+
 /* The output of a Reshape does not depend on the input's own extents. */
 static bool absolute_reshape(const lnt_graph *g, const lnt_gnode *n)
 {
@@ -214,6 +224,8 @@ static lnt_status simplify(lnt_edit *e, lnt_gnode *n)
     bool merged = false;
     if (lnt_is(n, Transpose))
         LNT_TRY(merge_transposes(e, n, &merged));
+    else if (lnt_is(n, Cast))
+        LNT_TRY(skip_widening(e, n, &merged));
     else if (lnt_is(n, Reshape)) {
         LNT_TRY(copy_extents(e, n));
         merged = merge_reshapes(e, n);

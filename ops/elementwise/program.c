@@ -693,7 +693,24 @@ static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, 
     }
 }
 
-/* A program without instructions between memory that is a register on one side and elements on the other. */
+enum { LONG_ROW = 64 };
+
+/* A row that is loaded, into the result itself where its elements are as wide, and stored. */
+static void convert_row(const lnt_code *c, const lnt_view *from, const lnt_view *to, int64_t row,
+                        int64_t cols)
+{
+    _Alignas(64) float block[LARGEST_BLOCK];
+    const bool as_wide = to->cell == LNT_CELL_I32 && to->col_stride == 1;
+    for (int64_t i = 0, n; i < cols; i += n) {
+        char *at = element(to, row, i);
+        float *reg = as_wide ? (float *)(void *)at : block;
+        n = lnt_least(LARGEST_BLOCK, cols - i);
+        c->kernels->cells->load[from->cell](reg, element(from, row, i), from->col_stride, n);
+        c->kernels->cells->store[to->cell](reg, at, to->col_stride, n);
+    }
+}
+
+/* A program without instructions: one step where memory is a register on one side, else two for a long row. */
 static bool run_conversion(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     const lnt_view *from = view, *to = view + 1;
@@ -701,18 +718,19 @@ static bool run_conversion(const lnt_code *c, const lnt_view *view, int64_t rows
     if (c->n_instr > 0 || c->n_in != 1 || c->n_out != 1)
         return false;
     const part row = {.rows = 1, .cols = cols};
-    const bool load = lies_dense(c, to, &row), store = lies_dense(c, from, &row);
-    for (int64_t r = 0; r < rows && (load || store); r++)
+    const bool load = lies_dense(c, to, &row), store = lies_dense(c, from, &row),
+               both = cols >= LONG_ROW && !lnt_code_is_half(c);
+    for (int64_t r = 0; r < rows && (load || store || both); r++)
         if (load)
             cells->load[from->cell]((float *)(void *)element(to, r, 0), element(from, r, 0), from->col_stride,
                                     cols);
-        else
+        else if (store)
             cells->store[to->cell]((const float *)(const void *)element(from, r, 0), element(to, r, 0),
                                    to->col_stride, cols);
-    return load || store;
+        else
+            convert_row(c, from, to, r, cols);
+    return load || store || both;
 }
-
-enum { LONG_ROW = 64 };
 
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */

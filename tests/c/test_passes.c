@@ -276,6 +276,22 @@ static void build_identities(model *m)
 }
 PASS_TEST(identities, build_identities, expect(&m, "Relu", 1); expect(&m, NULL, 1);)
 
+static uint32_t cast(model *m, uint32_t x, lnt_dtype to)
+{
+    lnt_gnode *n = NODE(m, "Cast", x);
+    lnt_gnode_set_int(&m->g, n, "to", to);
+    return n->out[0];
+}
+
+/* Rounded to halves on purpose, then cut to integers: by way of floats as it is written. */
+static void build_widened_casts(model *m)
+{
+    const uint32_t half =
+        cast(m, VALUE(m, "MatMul", input(m, DIMS(3, 4)), weights(m, -99, 99, DIMS(4, 5))), LNT_FLOAT16);
+    output(m, cast(m, cast(m, cast(m, half, LNT_FLOAT), LNT_INT32), LNT_FLOAT));
+}
+PASS_TEST(widened_casts, build_widened_casts, expect(&m, "Cast", 3);)
+
 /* ---- ScatterND of a box ---- */
 
 /* Writes columns [begin, end) of all rows of [16, 8, 10], counted from the back where `back` is 8; from row `first` on
@@ -873,6 +889,7 @@ int main(void)
         cmocka_unit_test(test_shape_chain),
         cmocka_unit_test(test_partly_known_shape),
         cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_widened_casts),
         cmocka_unit_test(test_scatter_middle),
         cmocka_unit_test(test_scatter_end),
         cmocka_unit_test(test_scatter_all),
