@@ -188,7 +188,9 @@ typedef struct pad_job {
 /* Whole elements are moved by one instruction where there is one. */
 static inline void move_unit(char *dst, const char *src, int64_t bytes)
 {
-    if (bytes == 4)
+    if (bytes == 1)
+        *dst = *src;
+    else if (bytes == 4)
         memcpy(dst, src, 4);
     else if (bytes == 8)
         memcpy(dst, src, 8);
