@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "ops/copy.h"
 #include "ops/element.h"
+#include "ops/vectorize.h"
 
 #include <math.h>
 
