@@ -132,7 +132,7 @@ STRIDED_LOOPS(unit16)
         a = LAST_##T(a, b);                                                                                  \
         memcpy(dst, &a, 16);                                                                                 \
     }                                                                                                        \
-    static void twice_##T(char *dst, const char *src, int64_t n)                                             \
+    static __attribute__((noinline)) void twice_##T(char *dst, int64_t apart, const char *src, int64_t n)    \
     {                                                                                                        \
         vector_##T a, b;                                                                                     \
         for (; n >= LANES; n -= LANES, src += 16, dst += 32) {                                               \
@@ -141,10 +141,15 @@ STRIDED_LOOPS(unit16)
             a = LOW_##T(a, a);                                                                               \
             memcpy(dst, &a, 16);                                                                             \
             memcpy(dst + 16, &b, 16);                                                                        \
+            if (apart == 0)                                                                                  \
+                continue;                                                                                    \
+            memcpy(dst + apart, &a, 16);                                                                     \
+            memcpy(dst + apart + 16, &b, 16);                                                                \
         }                                                                                                    \
         for (; n > 0; n--, src += sizeof(T), dst += 2 * sizeof(T)) {                                         \
-            memcpy(dst, src, sizeof(T));                                                                     \
-            memcpy(dst + sizeof(T), src, sizeof(T));                                                         \
+            const T two[2] = {((const T *)(const void *)src)[0], ((const T *)(const void *)src)[0]};         \
+            memcpy(dst, two, sizeof two);                                                                    \
+            memcpy(dst + apart, two, sizeof two);                                                            \
         }                                                                                                    \
     }                                                                                                        \
     /* Whole vectors, as long as what is too much lies in rows to come; how many rows that were. */          \
@@ -179,14 +184,6 @@ static void every_second_unit16(char *dst, const char *src, int64_t n)
     line_unit16(dst, 16, src, 32, n);
 }
 
-static void twice_unit16(char *dst, const char *src, int64_t n)
-{
-    for (; n > 0; n--, src += 16, dst += 32) {
-        memcpy(dst, src, 16);
-        memcpy(dst + 16, src, 16);
-    }
-}
-
 static bool is_unit(int64_t bytes)
 {
     return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
@@ -204,10 +201,15 @@ static bool is_unit(int64_t bytes)
         }                                                                                                    \
     } while (0)
 
-void lnt_repeat_twice(void *dst, const void *src, int64_t n, size_t unit)
+void lnt_repeat_twice(void *dst, int64_t apart, const void *src, int64_t n, size_t unit)
 {
-    LNT_ASSERT(is_unit((int64_t)unit));
-    BY_UNIT(unit, twice, dst, src, n);
+    switch (unit) {
+    case 1: twice_uint8_t(dst, apart, src, n); break;
+    case 2: twice_uint16_t(dst, apart, src, n); break;
+    case 4: twice_uint32_t(dst, apart, src, n); break;
+    case 8: twice_uint64_t(dst, apart, src, n); break;
+    default: LNT_ASSERT(false);
+    }
 }
 
 /* The value over and over. */

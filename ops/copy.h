@@ -48,8 +48,8 @@ lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void 
 /* bytes bytes from src to dst, on several threads if they are many; nothing if the two are the same place. */
 lnt_status lnt_copy_bytes(lnt_kernel *k, void *dst, const void *src, int64_t bytes);
 
-/* Each of n units of `unit` bytes (1, 2, 4, 8 or 16) twice, side by side. */
-void lnt_repeat_twice(void *dst, const void *src, int64_t n, size_t unit);
+/* Each of n units of `unit` bytes (1, 2, 4 or 8) twice, side by side; the same that many bytes further on. */
+void lnt_repeat_twice(void *dst, int64_t apart, const void *src, int64_t n, size_t unit);
 /* Sets n units of 1, 2, 4, 8 or 16 bytes to the one at value. */
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit);
 /* The unit at src + r * src_step (bytes), n times over, one row behind the other for all r < rows. */

@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SHORT_ROW = 384 }; /* bytes */
+
 /* One axis, in memory order: output i is the sum of weight[i * taps + t] * input[index[i * taps + t]]. */
 typedef struct axis_map {
     int64_t in, out, stride; /* stride: elements of the input between neighbors */
@@ -28,12 +30,13 @@ typedef struct resize {
     const lnt_row_kernels *row;
     unsigned n_outer;
     axis_map outer[LNT_MAX_RANK];
-    axis_map along; /* the innermost axis that changes */
-    int64_t unit;   /* elements behind it, which do not change */
-    int64_t rows;   /* of outputs */
-    bool crops;     /* indices may be -1 */
-    bool doubles;   /* nearest: each element of a row is taken twice */
-    bool copies;    /* nearest: elements at a constant step along each axis, which are copied */
+    axis_map along;    /* the innermost axis that changes */
+    int64_t unit;      /* elements behind it, which do not change */
+    int64_t rows;      /* of outputs */
+    bool crops;        /* indices may be -1 */
+    bool doubles;      /* nearest: each element of a row is taken twice, */
+    bool doubles_rows; /* and each row: short ones would be copied while they are being stored */
+    bool copies;       /* nearest: elements at a constant step along each axis, which are copied */
     lnt_copy copy;
     double extrapolation;
     uint8_t extrapolated[8]; /* as an element, for nearest */
@@ -67,7 +70,7 @@ static void pick_row(const resize *p, const char *x, char *y)
     const axis_map *a = &p->along;
     const size_t bytes = p->size * (size_t)p->unit;
     if (p->doubles) {
-        lnt_repeat_twice(y, x, a->in, p->size);
+        lnt_repeat_twice(y, 0, x, a->in, p->size);
         return;
     }
     switch (p->unit == 1 ? p->size : 0) {
@@ -81,8 +84,7 @@ static void pick_row(const resize *p, const char *x, char *y)
         if (a->index[o] >= 0)
             memcpy(y, x + (size_t)a->index[o] * bytes, bytes);
         else
-            for (int64_t i = 0; i < p->unit; i++)
-                memcpy(y + (size_t)i * p->size, p->extrapolated, p->size);
+            lnt_fill(y, p->unit, p->extrapolated, p->size);
     }
 }
 
@@ -97,6 +99,15 @@ static int64_t source_rows(const resize *p, int64_t o)
         offset += at * p->outer[d].stride;
     }
     return offset;
+}
+
+/* An image of rows twice as long, and twice as many. */
+static void double_rows(const resize *p, const char *x, char *y)
+{
+    const axis_map *rows = &p->outer[p->n_outer - 1];
+    const int64_t size = (int64_t)p->size, n = p->along.in;
+    for (int64_t r = 0; r < rows->in; r++)
+        lnt_repeat_twice(y + r * 4 * n * size, 2 * n * size, x + r * rows->stride * size, n, p->size);
 }
 
 static lnt_status pick_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -114,10 +125,17 @@ static lnt_status pick_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         row = row + 1 < last->out ? row + 1 : 0;
         if (o == begin || row == 0)
             outer = source_rows(p, o);
+        if (p->doubles_rows && row == 0 && outer >= 0 && end - o >= last->out) {
+            double_rows(p, (const char *)j->x + outer * (int64_t)p->size, y);
+            before = -1;
+            row = last->out - 1;
+            o += row;
+            y += row * bytes;
+            continue;
+        }
         const int64_t from = outer < 0 || index[row] < 0 ? -1 : outer + index[row] * last->stride;
         if (from < 0)
-            for (int64_t i = 0; i < bytes; i += (int64_t)p->size)
-                memcpy(y + i, p->extrapolated, p->size);
+            lnt_fill(y, bytes / (int64_t)p->size, p->extrapolated, p->size);
         else if (from == before) /* upsampling repeats rows */
             memcpy(y, y - bytes, (size_t)bytes);
         else
@@ -501,12 +519,20 @@ static bool copies_axis(resize *p, const axis_map *a, int64_t elements)
     return true;
 }
 
+static __attribute__((noinline)) bool doubles_axis(const axis_map *a)
+{
+    bool doubles = a->out == 2 * a->in;
+    for (int64_t o = 0; o < a->out; o++)
+        doubles &= a->index[o] == o / 2;
+    return doubles;
+}
+
 static void bind_nearest(resize *p)
 {
     int64_t elements = p->unit;
-    p->doubles = p->along.out == 2 * p->along.in && p->unit == 1;
-    for (int64_t o = 0; o < p->along.out; o++)
-        p->doubles &= p->along.index[o] == o / 2;
+    p->doubles = p->unit == 1 && doubles_axis(&p->along);
+    p->doubles_rows = p->doubles && p->along.out * (int64_t)p->size <= SHORT_ROW && p->n_outer &&
+                      doubles_axis(&p->outer[p->n_outer - 1]);
     lnt_copy_begin(&p->copy, p->size);
     lnt_copy_axis(&p->copy, p->unit, (int64_t)p->size, (int64_t)p->size);
     p->copies = copies_axis(p, &p->along, elements);
