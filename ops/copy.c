@@ -1,6 +1,7 @@
 /* copy.c — strided copies: see copy.h. */
 #include "ops/copy.h"
 
+#include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/kernels.h"
 
@@ -421,7 +422,7 @@ void lnt_copy_settle(lnt_copy *c)
         c->kind = find_transpose(c) ? LNT_COPY_TRANSPOSE : LNT_COPY_LINE;
     }
     if (c->kind == LNT_COPY_TRANSPOSE)
-        c->rows = TILE;
+        c->rows = c->unit == 1 ? 2 * TILE : TILE;
     else
         join_lines(c);
     cut_into_items(c);
@@ -495,13 +496,18 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
         BY_UNIT(c->unit, line, dst, dst_step, src, src_step, n);
 }
 
-/* The same bytes times over, side by side: each copy doubles what is there. */
+/* The same bytes times over, side by side: each copy doubles what is there, if it need not wait for stores that long
+ * ones have just begun. */
 static void repeat_bytes(char *dst, const char *src, int64_t bytes, int64_t times)
 {
+    enum { MANY = 128, STORED = 512 };
     const int64_t total = bytes * times;
     memcpy(dst, src, (size_t)bytes);
-    for (int64_t done = bytes; done < total; done *= 2)
-        memcpy(dst + done, dst, (size_t)(total - done < done ? total - done : done));
+    for (int64_t done = bytes, n; done < total; done += n) {
+        const bool waits = bytes >= MANY && done < STORED;
+        n = lnt_least(total - done, waits ? bytes : done);
+        memcpy(dst + done, waits ? src : dst, (size_t)n);
+    }
 }
 
 /* Lines of 8 to 16 bytes, pixels for instance: two moves that may overlap take less than a call for each. */
@@ -546,10 +552,11 @@ static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor
                             int64_t columns)
 {
     const unsigned axis = c->rank - 2;
-    const int64_t left = c->n[axis] - w->at[axis], rows = left < TILE ? left : TILE;
+    const int64_t rows = lnt_least(c->n[axis] - w->at[axis], c->rows);
     const int64_t row_step = c->dst[axis], column_step = c->src[axis + 1];
-    for (int64_t begin = 0; begin < columns; begin += TILE) {
-        const int64_t width = columns - begin < TILE ? columns - begin : TILE;
+    for (int64_t begin = 0, width; begin < columns; begin += width) {
+        const int64_t left = columns - begin;
+        width = left < 2 * TILE ? left : TILE; /* the last one takes what is less than a vector, too */
         char *to = dst + begin * c->unit;
         const char *from = src + begin * column_step;
         if (c->unit == 4)
