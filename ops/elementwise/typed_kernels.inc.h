@@ -135,6 +135,58 @@
 /* The smallest integer by -1 is out of range. */
 #define DIVIDES(type, utype) (y != 0 && !(y == -1 && x == (type)((utype)1 << (sizeof x * 8 - 1))))
 
+#define DIV(type, dtype, utype, real) CHECKED(Div, type, dtype, DIVIDES(type, utype), QUOTIENT(type, real))
+#define DIV_INT8 DIV
+#define DIV_INT16 DIV
+#if defined(__x86_64__)
+/* By one divisor: by its inverse, which is too large by less than a quotient that is no integer lies below the next. */
+#define DIV_INT32(type, dtype, utype, real)                                                                  \
+    static bool loop_Div_INT32(const lnt_typed_args *a)                                                      \
+    {                                                                                                        \
+        const int32_t *px = a->in[0], *py = a->in[1];                                                        \
+        int32_t *out = a->out;                                                                               \
+        const int64_t n = a->n;                                                                              \
+        const double inverse = n > 0 ? (1 + 0x1p-50) / py[0] : 0;                                            \
+        unsigned bad = 0, varied = 0;                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const int32_t x = px[i], y = py[i];                                                              \
+            bad |= !DIVIDES(int32_t, uint32_t);                                                              \
+            varied |= y != py[0];                                                                            \
+        }                                                                                                    \
+        if (bad)                                                                                             \
+            return false;                                                                                    \
+        if (varied) {                                                                                        \
+            LNT_INDEPENDENT                                                                                  \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                out[i] = (int32_t)((double)px[i] / (double)py[i]);                                           \
+        } else {                                                                                             \
+            LNT_INDEPENDENT                                                                                  \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                out[i] = (int32_t)((double)px[i] * inverse);                                                 \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+/* Numbers that doubles hold divide as such in half the time. */
+#define DIV_INT64(type, dtype, utype, real)                                                                  \
+    static bool loop_Div_INT64(const lnt_typed_args *a)                                                      \
+    {                                                                                                        \
+        const int64_t *px = a->in[0], *py = a->in[1], n = a->n;                                              \
+        int64_t *out = a->out, bits = 0;                                                                     \
+        unsigned bad = 0;                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const int64_t x = px[i], y = py[i];                                                              \
+            bad |= !DIVIDES(int64_t, uint64_t);                                                              \
+            bits |= (x ^ x >> 63) | (y ^ y >> 63);                                                           \
+        }                                                                                                    \
+        for (int64_t i = 0; i < n && !bad; i++)                                                              \
+            out[i] = bits >> 53 ? px[i] / py[i] : (int64_t)((double)px[i] / (double)py[i]);                  \
+        return !bad;                                                                                         \
+    }
+#else
+#define DIV_INT32 DIV
+#define DIV_INT64 DIV
+#endif
+
 /* What is the same bits for signed and unsigned. */
 #define WRAPPING_LOOPS(type, dtype, utype, udtype, real)                                                     \
     BINARY(Add, type, dtype, type, WRAP(utype, +))                                                           \
@@ -146,7 +198,7 @@
     BINARY(BitwiseXor, type, dtype, type, x ^ y)                                                             \
     UNARY(BitwiseNot, type, dtype, ~x)
 #define SIGNED_LOOPS(type, dtype, utype, udtype, real)                                                       \
-    CHECKED(Div, type, dtype, DIVIDES(type, utype), QUOTIENT(type, real))                                    \
+    DIV_##dtype(type, dtype, utype, real)                                                                    \
     CHECKED(Fmod, type, dtype, DIVIDES(type, utype), REST(type, real))                                       \
     CHECKED(Mod, type, dtype, DIVIDES(type, utype),                                                          \
             REST(type, real) + (REST(type, real) != 0 && (x < 0) != (y < 0) ? y : 0))                        \

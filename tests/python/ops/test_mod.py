@@ -48,3 +48,23 @@ def test_all_quotients_of_bytes(tmp_path, dtype):
     model.ir_version = 8
     want = [np.trunc(a / b), np.mod(a, b), np.fmod(a, b)]
     check_against(tmp_path, model, {"a": a.astype(dtype), "b": b.astype(dtype)}, [x.astype(dtype) for x in want], ways=WAYS)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("divisor", [None, 1, -1, 3, -7, 10, 46341, 2**31 - 1, -(2**31)])
+def test_quotients_at_every_bound(tmp_path, dtype, divisor):
+    """Multiples of the divisor and their neighbors, of every size: numbers that doubles hold, and others."""
+    rng, whole = np.random.default_rng(6), np.iinfo(dtype)
+    for top in (2**20, 2**31, 2**53 - 9, whole.max):
+        top = min(top, whole.max)
+        b = rng.integers(1, int(rng.integers(2, top)), 3000) * rng.choice([-1, 1], 3000) if divisor is None else np.full(3000, divisor)
+        near = rng.integers(-1, 2, 3000)
+        a = [int(y) * int(k) + int(d) for y, k, d in zip(b, (rng.uniform(-1, 1, 3000) * top / np.abs(b)).astype(np.int64), near)]
+        a = np.clip(np.array(a, object), max(-top, whole.min + 1), top).astype(dtype)
+        want = [(abs(int(x)) // abs(int(y))) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b)]
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        graph = helper.make_graph([helper.make_node("Div", ["a", "b"], ["q"])], "quotients",
+                                  [helper.make_tensor_value_info(name, kind, a.shape) for name in "ab"],
+                                  [helper.make_tensor_value_info("q", kind, a.shape)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+        check_against(tmp_path, model, {"a": a, "b": b.astype(dtype)}, [np.array(want, dtype)], ways=WAYS)
