@@ -23,17 +23,59 @@
 STEP(OFTEN, u8_16, uint8_t, uint16_t, x)
 STEP(OFTEN, u8_32, uint8_t, uint32_t, x)
 STEP(OFTEN, u16_32, uint16_t, uint32_t, x)
-STEP(OFTEN, u32_64, uint32_t, uint64_t, x)
 STEP(OFTEN, i8_16, int8_t, uint16_t, x)
 STEP(OFTEN, i8_32, int8_t, uint32_t, x)
 STEP(OFTEN, i16_32, int16_t, uint32_t, x)
-STEP(OFTEN, i32_64, int32_t, uint64_t, x)
 STEP(OFTEN, 16_8, uint16_t, uint8_t, x)
 STEP(OFTEN, 32_8, uint32_t, uint8_t, x)
 STEP(OFTEN, 64_8, uint64_t, uint8_t, x)
 STEP(OFTEN, 32_16, uint32_t, uint16_t, x)
 STEP(OFTEN, 64_16, uint64_t, uint16_t, x)
 STEP(OFTEN, 64_32, uint64_t, uint32_t, x)
+
+/* ---- to 64 bits: of 8 and 16 in one step at levels that have one, else by way of 32 ---- */
+
+#if defined(__AVX2__)
+/* widened: of the bits of four. */
+#define STEP_64(name, type, to_type, four_type, widened)                                                     \
+    RARE static void cast_##name(void *to, const void *from, int64_t n)                                      \
+    {                                                                                                        \
+        const type *m = from;                                                                                \
+        to_type *p = to;                                                                                     \
+        int64_t i = 0;                                                                                       \
+        for (four_type four; i + 4 <= n; i += 4) {                                                           \
+            memcpy(&four, m + i, sizeof four);                                                               \
+            _mm256_storeu_si256((__m256i *)(void *)(p + i), (__m256i)(widened));                             \
+        }                                                                                                    \
+        for (; i < n; i++)                                                                                   \
+            p[i] = (to_type)m[i];                                                                            \
+    }
+STEP_64(u8_64, uint8_t, int64_t, int32_t, _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four)))
+STEP_64(i8_64, int8_t, int64_t, int32_t, _mm256_cvtepi8_epi64(_mm_cvtsi32_si128(four)))
+STEP_64(u16_64, uint16_t, int64_t, int64_t, _mm256_cvtepu16_epi64(_mm_cvtsi64_si128(four)))
+STEP_64(i16_64, int16_t, int64_t, int64_t, _mm256_cvtepi16_epi64(_mm_cvtsi64_si128(four)))
+STEP_64(u32_64, uint32_t, int64_t, __m128i, _mm256_cvtepu32_epi64(four))
+STEP_64(i32_64, int32_t, int64_t, __m128i, _mm256_cvtepi32_epi64(four))
+STEP_64(u8_f64, uint8_t, double, int32_t, _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(four))))
+STEP_64(i8_f64, int8_t, double, int32_t, _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(four))))
+STEP_64(u16_f64, uint16_t, double, int64_t, _mm256_cvtepi32_pd(_mm_cvtepu16_epi32(_mm_cvtsi64_si128(four))))
+STEP_64(i16_f64, int16_t, double, int64_t, _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_cvtsi64_si128(four))))
+STEP_64(i32_f64, int32_t, double, __m128i, _mm256_cvtepi32_pd(four))
+STEP_64(f32_f64, float, double, __m128, _mm256_cvtps_pd(four))
+#else
+#define cast_u8_64 ((lnt_convert_fn)NULL)
+#define cast_i8_64 ((lnt_convert_fn)NULL)
+#define cast_u16_64 ((lnt_convert_fn)NULL)
+#define cast_i16_64 ((lnt_convert_fn)NULL)
+#define cast_u8_f64 ((lnt_convert_fn)NULL)
+#define cast_i8_f64 ((lnt_convert_fn)NULL)
+#define cast_u16_f64 ((lnt_convert_fn)NULL)
+#define cast_i16_f64 ((lnt_convert_fn)NULL)
+STEP(OFTEN, u32_64, uint32_t, uint64_t, x)
+STEP(OFTEN, i32_64, int32_t, uint64_t, x)
+STEP(OFTEN, i32_f64, int32_t, double, x)
+STEP(OFTEN, f32_f64, float, double, x)
+#endif
 
 STEP(OFTEN, 8_bool, uint8_t, uint8_t, x != 0)
 STEP(OFTEN, 16_bool, uint16_t, uint8_t, x != 0)
@@ -77,8 +119,6 @@ STEP(OFTEN, i32_odd, int32_t, float, narrow_signed(x))
 STEP(OFTEN, u32_odd, uint32_t, float, narrow_unsigned(x))
 STEP(OFTEN, f64_odd, double, float, narrow_odd(x))
 STEP(OFTEN, f64_f32, double, float, x)
-STEP(OFTEN, f32_f64, float, double, x)
-STEP(OFTEN, i32_f64, int32_t, double, x)
 STEP(OFTEN, u32_f32, uint32_t, float, x)
 STEP(OFTEN, u32_f64, uint32_t, double, x)
 STEP(RARE, i64_f64, int64_t, double, x)

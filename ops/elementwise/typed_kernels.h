@@ -87,6 +87,14 @@ typedef void (*lnt_along_fn)(void *out, const void *in, int64_t rows, int64_t n)
     X(i8_32, 0)                                                                                              \
     X(i16_32, 0)                                                                                             \
     X(i32_64, 0)                                                                                             \
+    X(u8_64, 0)                                                                                              \
+    X(i8_64, 0)                                                                                              \
+    X(u16_64, 0)                                                                                             \
+    X(i16_64, 0)                                                                                             \
+    X(u8_f64, 0)                                                                                             \
+    X(i8_f64, 0)                                                                                             \
+    X(u16_f64, 0)                                                                                            \
+    X(i16_f64, 0)                                                                                            \
     X(16_8, 0)                                                                                               \
     X(32_8, 0)                                                                                               \
     X(64_8, 0)                                                                                               \
