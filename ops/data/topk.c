@@ -159,6 +159,7 @@ enum { LISTED = 16, CHUNK = 256 };
 static void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
     int64_t at = 0;
+    LNT_ASSERT(k > 0 && k <= LISTED && e.key < list[k - 1].key);
 #pragma GCC unroll 4
     for (int64_t i = 0; i < k; i++)
         at += list[i].key <= e.key;

@@ -701,6 +701,7 @@ static void convert_row(const lnt_code *c, const lnt_view *from, const lnt_view 
 {
     _Alignas(64) float block[LARGEST_BLOCK];
     const bool as_wide = to->cell == LNT_CELL_I32 && to->col_stride == 1;
+    LNT_ASSERT(!lnt_code_is_half(c) && cols > 0);
     for (int64_t i = 0, n; i < cols; i += n) {
         char *at = element(to, row, i);
         float *reg = as_wide ? (float *)(void *)at : block;

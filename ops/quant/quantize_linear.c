@@ -148,6 +148,7 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
         p->int8->dequantize((const uint8_t *)j->x + at, y, n, *scale, *zero, p->in_type == LNT_INT8);
         return;
     }
+    LNT_ASSERT(y != own || n <= BLOCK);
     load_quantized(j, at, n, from, y);
     if (p->width == 1)
         p->row->shift_scale(y, y, n, left ? (float)*zero : 0, *scale, -0.0f);
