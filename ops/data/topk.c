@@ -152,22 +152,27 @@ typedef struct topk_job {
 
 /* ---- few elements: those found so far, the last of them where it is quickly replaced ---- */
 
-/* Up to LISTED in order, in room for twice as many: a new one moves as many as there are in any case, where branches
- * would be guesses. More are a heap. */
+/* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses, none of
+ * which waits for another. More are a heap. */
 enum { LISTED = 16, CHUNK = 256 };
 
-static void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
+static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
-    int64_t at = 0;
-    LNT_ASSERT(k > 0 && k <= LISTED && e.key < list[k - 1].key);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < k; i++)
-        at += list[i].key <= e.key;
-    for (int64_t i = at + k; i > at; i--) {
-        list[i] = list[i - 1];
-        __asm__("" ::: "memory"); /* it stays a loop: a call takes longer than a few moves */
+    lnt_entry here = list[k - 1];
+    bool before_here = true;
+    LNT_ASSERT(k > 0 && k <= LISTED && e.key < here.key);
+    for (int64_t i = k - 1; i > 0; i--) {
+        const lnt_entry above = list[i - 1];
+        const bool before_above = e.key < above.key;
+        const uint64_t key = before_here ? e.key : here.key;
+        const int64_t index = before_here ? e.index : here.index;
+        list[i].key = before_above ? above.key : key;
+        list[i].index = before_above ? above.index : index;
+        here = above;
+        before_here = before_above;
     }
-    list[at] = e;
+    list[0].key = before_here ? e.key : here.key;
+    list[0].index = before_here ? e.index : here.index;
 }
 
 static void insert(const topk_params *p, lnt_entry *entries, lnt_entry e)
@@ -372,8 +377,8 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->by_digits =
         p->k > 0 && (p->k == p->n || p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n + COUNTERS);
     p->room = p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
-    p->scratch = (int64_t)lnt_round_up(
-        (size_t)p->room * sizeof(lnt_entry) * (p->by_digits || p->k <= LISTED ? 2 : 1), LNT_ALIGN);
+    p->scratch =
+        (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1), LNT_ALIGN);
     lnt_bind_scratch(site, (size_t)p->scratch * site->threads);
     site->step->run = run_top_k;
     return LNT_OK;
