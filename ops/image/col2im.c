@@ -26,7 +26,9 @@ typedef struct col2im_params {
     add_fn add;
 } col2im_params;
 
-#define ADD(name, T)                                                                                         \
+/* Elements that are apart are added so many in a turn. */
+#define PRAGMA(text) _Pragma(#text)
+#define ADD(name, T, times)                                                                                  \
     static void add_##name(const span *s)                                                                    \
     {                                                                                                        \
         const int64_t n = s->n, step = s->step;                                                              \
@@ -36,16 +38,16 @@ typedef struct col2im_params {
             if (step == 1)                                                                                   \
                 LNT_INDEPENDENT for (int64_t i = 0; i < n; i++) to[i] = (T)(to[i] + from[i]);                \
             else                                                                                             \
-                for (int64_t i = 0; i < n; i++)                                                              \
-                    to[i * step] = (T)(to[i * step] + from[i]);                                              \
+                PRAGMA(GCC unroll times)                                                                     \
+                for (int64_t i = 0; i < n; i++) to[i * step] = (T)(to[i * step] + from[i]);                  \
         }                                                                                                    \
     }
-ADD(floats, float)
-ADD(doubles, double)
-ADD(bytes, uint8_t)
-ADD(shorts, uint16_t)
-ADD(words, uint32_t)
-ADD(longs, uint64_t)
+ADD(floats, float, 2)
+ADD(doubles, double, 1)
+ADD(bytes, uint8_t, 1)
+ADD(shorts, uint16_t, 1)
+ADD(words, uint32_t, 1)
+ADD(longs, uint64_t, 1)
 
 /* Integers wrap, whether they have a sign or not. */
 static add_fn add_of(lnt_dtype dtype)
