@@ -45,9 +45,9 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
 #define NIBBLES_dotprod dotprod
 #define NIBBLES_i8mm dotprod
 #define NIBBLES_avx2 avx2
-#define NIBBLES_avxvnni avx2
-#define NIBBLES_avx512vnni avx2
-#define NIBBLES_amx avx2
+#define NIBBLES_avxvnni avxvnni
+#define NIBBLES_avx512vnni avx512vnni
+#define NIBBLES_amx avx512vnni
 
 /* own: the suffix of the tables that the level has twice. */
 #define TABLES(own, floats, halves, bytes)                                                                   \

@@ -52,7 +52,8 @@ struct lnt_kernels {
     extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;
 #include "base/levels.h"
 #undef LEVEL
-extern const struct lnt_nibble_kernels lnt_nibble_scalar, lnt_nibble_avx2, lnt_nibble_neon, lnt_nibble_dotprod;
+extern const struct lnt_nibble_kernels lnt_nibble_scalar, lnt_nibble_avx2, lnt_nibble_avxvnni, lnt_nibble_avx512vnni,
+    lnt_nibble_neon, lnt_nibble_dotprod;
 #if defined(__aarch64__)
 extern const struct lnt_gemm_kernels lnt_gemm_neon_in_order; /* for cores that run in order */
 extern const struct lnt_conv_kernels lnt_conv_neon_in_order;

@@ -110,7 +110,7 @@ static void check_case(bench *t)
 
 /* ---- int8 ---- */
 
-enum { SIDE_MOST = 9, GROUPS_MOST = NUMBERS / LNT_NIBBLE_GROUP };
+enum { ROWS_MOST = 9, COLUMNS_MOST = LNT_PANEL + 3, GROUPS_MOST = NUMBERS / LNT_NIBBLE_GROUP };
 
 typedef struct nibble_bench {
     lnt_check_report *report;
@@ -119,13 +119,12 @@ typedef struct nibble_bench {
     int64_t K;
     int64_t M, N;
     lnt_nibble_job job;
-    float largest[SIDE_MOST]
+    float largest[ROWS_MOST]
                  [GROUPS_MOST]; /* what 127 stands for in a group of a; NaN where not all are finite */
-    float a[SIDE_MOST][NUMBERS], scales[SIDE_MOST * GROUPS_MOST], bias[SIDE_MOST],
-        y[SIDE_MOST * SIDE_MOST + 1];
-    uint8_t weights[SIDE_MOST * NUMBERS / 2], zeros[SIDE_MOST * GROUPS_MOST];
-    float room[LNT_NIBBLE_COLUMNS * 2 * (GROUPS_MOST + 16)];
-    _Alignas(LNT_ALIGN) char rows[SIDE_MOST * (GROUPS_MOST + 16) * LNT_NIBBLE_GROUP_BYTES];
+    float a[ROWS_MOST][NUMBERS], scales[COLUMNS_MOST * GROUPS_MOST], y[ROWS_MOST * COLUMNS_MOST + 1];
+    uint8_t weights[COLUMNS_MOST * NUMBERS / 2], zeros[COLUMNS_MOST * GROUPS_MOST];
+    _Alignas(LNT_ALIGN) float room[LNT_PANEL * (NUMBERS / 4 + 2 * GROUPS_MOST)];
+    _Alignas(LNT_ALIGN) char rows[ROWS_MOST * (GROUPS_MOST + 16) * LNT_NIBBLE_GROUP_BYTES];
 } nibble_bench;
 
 static unsigned any_below(nibble_bench *t, unsigned n)
@@ -137,11 +136,11 @@ static void fill_nibbles(nibble_bench *t)
 {
     for (unsigned i = 0; i < sizeof t->weights; i++)
         t->weights[i] = (uint8_t)any_below(t, 256);
-    for (unsigned i = 0; i < SIDE_MOST * GROUPS_MOST; i++) {
+    for (unsigned i = 0; i < COLUMNS_MOST * GROUPS_MOST; i++) {
         t->scales[i] = lnt_check_float(&t->random);
         t->zeros[i] = (uint8_t)any_below(t, 256);
     }
-    for (unsigned m = 0; m < SIDE_MOST; m++)
+    for (unsigned m = 0; m < ROWS_MOST; m++)
         for (unsigned k = 0; k < NUMBERS; k++)
             t->a[m][k] = any_below(t, 50) ? lnt_check_float(&t->random) : 0;
     if (any_below(t, 20) == 0)
@@ -164,20 +163,21 @@ static void find_largest(nibble_bench *t)
                 largest_of_group(t->a[m] + k, t->K - k < LNT_NIBBLE_GROUP ? t->K - k : LNT_NIBBLE_GROUP);
 }
 
-static void make_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
+static void make_nibbles(nibble_bench *t)
 {
     const unsigned log2 = LNT_NIBBLE_GROUP_LOG2 + any_below(t, 4);
-    const int64_t chunk = kernels->lanes * LNT_NIBBLE_GROUP;
     t->K = 1 + any_below(t, NUMBERS);
-    t->M = 1 + any_below(t, SIDE_MOST);
-    t->N = 1 + any_below(t, SIDE_MOST);
+    t->M = 1 + any_below(t, ROWS_MOST);
+    t->N = 1 + any_below(t, COLUMNS_MOST);
     t->job = (lnt_nibble_job){.w = {.weights = t->weights,
                                     .scales = t->scales,
                                     .zeros = any_below(t, 2) ? t->zeros : NULL,
                                     .blocks = (t->K + (1 << log2) - 1) >> log2,
                                     .block_log2 = log2},
                               .rows = t->rows,
-                              .chunks = (t->K + chunk - 1) / chunk};
+                              .M = t->M,
+                              .N = t->N,
+                              .y = t->y};
     fill_nibbles(t);
     find_largest(t);
 }
@@ -212,24 +212,53 @@ static void check_nibble_sum(nibble_bench *t, int64_t m, int64_t n, float got)
         (unsigned long long)t->seed);
 }
 
-static void check_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
+static void quantize_all(nibble_bench *t, const lnt_nibble_kernels *kernels, unsigned lanes)
 {
-    const lnt_nibble_job *j = &t->job;
-    const int64_t pitch = j->chunks * kernels->lanes * LNT_NIBBLE_GROUP_BYTES;
+    lnt_nibble_job *j = &t->job;
+    j->lanes = lanes;
+    j->chunks = (t->K + lanes * LNT_NIBBLE_GROUP - 1) / (lanes * LNT_NIBBLE_GROUP);
     for (int64_t m = 0; m < t->M; m++)
-        kernels->quantize(t->a[m], t->K, j->chunks, t->rows + m * pitch);
+        kernels->quantize(j, t->a[m], t->K, t->rows + m * j->chunks * lanes * LNT_NIBBLE_GROUP_BYTES);
+}
+
+static void check_tiles(nibble_bench *t, const lnt_nibble_kernels *kernels)
+{
     for (int64_t n = 0; n < t->N; n += LNT_NIBBLE_COLUMNS) {
         const unsigned columns = (unsigned)(t->N - n < LNT_NIBBLE_COLUMNS ? t->N - n : LNT_NIBBLE_COLUMNS);
         lnt_nibble_block b;
-        float sums[LNT_NIBBLE_ROWS][LNT_NIBBLE_COLUMNS];
-        kernels->prepare(j, n, columns, t->room, &b);
-        for (int64_t m = 0, rows; m < t->M; m += rows) {
-            rows = t->M - m < kernels->rows ? 1 : kernels->rows;
-            kernels->tile(j, &b, m, (unsigned)rows, sums);
-            for (unsigned i = 0; i < rows * columns; i++)
-                check_nibble_sum(t, m + i / columns, n + i % columns, sums[i / columns][i % columns]);
+        float sums[LNT_NIBBLE_COLUMNS];
+        kernels->prepare(&t->job, n, columns, t->room, &b);
+        for (int64_t m = 0; m < t->M; m++) {
+            kernels->tile(&t->job, &b, m, sums);
+            for (unsigned i = 0; i < columns; i++)
+                check_nibble_sum(t, m, n + i, sums[i]);
         }
     }
+}
+
+static void check_result(nibble_bench *t)
+{
+    for (int64_t i = 0; i < t->M * t->N; i++)
+        check_nibble_sum(t, i / t->N, i % t->N, t->y[i]);
+    if (t->y[t->M * t->N] != 12345.5f)
+        lnt_check_fail(t->report, "%s int8 by 4 bits: wrote behind its result, seed %llu", t->level,
+                       (unsigned long long)t->seed);
+}
+
+static void check_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
+{
+    quantize_all(t, kernels, kernels->lanes);
+    t->y[t->M * t->N] = 12345.5f;
+    if (!kernels->columns) {
+        check_tiles(t, kernels);
+        return;
+    }
+    kernels->columns(&t->job, 0, t->N);
+    check_result(t);
+    quantize_all(t, kernels, LNT_NIBBLE_PANEL_LANES);
+    for (int64_t n = 0; n < t->N; n += LNT_PANEL)
+        kernels->panel(&t->job, n, (unsigned)(t->N - n < LNT_PANEL ? t->N - n : LNT_PANEL), (char *)t->room);
+    check_result(t);
 }
 
 static lnt_status check_all_nibbles(lnt_level level, uint64_t seed, lnt_check_report *r)
@@ -242,7 +271,7 @@ static lnt_status check_all_nibbles(lnt_level level, uint64_t seed, lnt_check_re
     for (unsigned i = 0; i < CASES; i++) {
         t->seed = seed + i;
         t->random = 0x9e3779b97f4a7c15u * (seed + i + 1);
-        make_nibbles(t, lnt_kernels_of(level)->nibble);
+        make_nibbles(t);
         check_nibbles(t, lnt_kernels_of(level)->nibble);
     }
     lnt_free(&lnt_malloc_allocator, t);

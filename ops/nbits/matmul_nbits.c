@@ -23,7 +23,8 @@ enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 
 enum {
     UNPACKED = LNT_PANEL, /* columns brought to float at a time */
-    MANY_ROWS = 16        /* of A, that are worth making them a panel */
+    MANY_ROWS = 16,       /* of A, that are worth making them a panel */
+    MANY_BYTES = 4        /* the same of int8 */
 };
 
 typedef struct nbits {
@@ -31,7 +32,8 @@ typedef struct nbits {
     const lnt_gemm_kernels *gemm;
     const lnt_nbits_kernels *kernels; /* NULL: weights are taken apart one by one */
     const lnt_nibble_kernels *nibble; /* of int8; or NULL */
-    int64_t chunks;                   /* of a row, with these */
+    int64_t chunks, columns;          /* of a row, and that meet one at a time, with these */
+    unsigned lanes;
     unsigned form, block_log2;
     int64_t M, K, N, block, blocks, bits;
     int64_t column_bytes, zero_bytes; /* of one column: weights, packed zero points */
@@ -262,13 +264,27 @@ static lnt_status unpack_columns(lnt_kernel *k, void *arg, int64_t begin, int64_
 
 /* ---- of int8 ---- */
 
+static lnt_nibble_job nibble_job(const nbits_job *j)
+{
+    const nbits *p = j->p;
+    return (lnt_nibble_job){.w = {j->weights, j->scales, j->packed_zeros, p->blocks, p->block_log2},
+                            .rows = j->scratch,
+                            .chunks = p->chunks,
+                            .lanes = p->lanes,
+                            .M = p->M,
+                            .N = p->N,
+                            .bias = j->bias,
+                            .y = j->y};
+}
+
 static lnt_status quantize_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const nbits_job *j = arg;
     const nbits *p = j->p;
+    const lnt_nibble_job job = nibble_job(j);
     (void)k, (void)thread;
     for (int64_t m = begin; m < end; m++)
-        p->nibble->quantize(j->a + m * p->K, p->K, p->chunks, j->scratch + m * p->pitch);
+        p->nibble->quantize(&job, j->a + m * p->K, p->K, j->scratch + m * p->pitch);
     return LNT_OK;
 }
 
@@ -278,14 +294,12 @@ static void multiply_block(const nbits_job *j, const lnt_nibble_job *job, int64_
 {
     const nbits *p = j->p;
     lnt_nibble_block b;
-    float sums[LNT_NIBBLE_ROWS][LNT_NIBBLE_COLUMNS];
+    float sums[LNT_NIBBLE_COLUMNS];
     p->nibble->prepare(job, n, columns, room, &b);
-    for (int64_t m = 0, rows; m < p->M; m += rows) {
-        rows = p->M - m < p->nibble->rows ? 1 : p->nibble->rows;
-        p->nibble->tile(job, &b, m, (unsigned)rows, sums);
-        for (int64_t i = 0; i < rows; i++)
-            for (unsigned c = 0; c < columns; c++)
-                j->y[(m + i) * p->N + n + c] = sums[i][c] + (j->bias ? j->bias[n + c] : 0);
+    for (int64_t m = 0; m < p->M; m++) {
+        p->nibble->tile(job, &b, m, sums);
+        for (unsigned c = 0; c < columns; c++)
+            j->y[m * p->N + n + c] = sums[c] + (j->bias ? j->bias[n + c] : 0);
     }
 }
 
@@ -293,13 +307,19 @@ static lnt_status multiply_nibbles(lnt_kernel *k, void *arg, int64_t begin, int6
 {
     const nbits_job *j = arg;
     const nbits *p = j->p;
-    const lnt_nibble_job job = {.w = {j->weights, j->scales, j->packed_zeros, p->blocks, p->block_log2},
-                                .rows = j->scratch,
-                                .chunks = p->chunks};
+    const lnt_nibble_job job = nibble_job(j);
     (void)k;
+    if (p->columns < LNT_PANEL && p->nibble->columns) {
+        p->nibble->columns(&job, begin * p->columns, lnt_least(end * p->columns, p->N));
+        return LNT_OK;
+    }
     for (int64_t i = begin; i < end; i++) {
-        const int64_t n = i * LNT_NIBBLE_COLUMNS;
-        multiply_block(j, &job, n, (unsigned)lnt_least(LNT_NIBBLE_COLUMNS, p->N - n), zeros_of(j, thread));
+        const int64_t n = i * p->columns;
+        const unsigned columns = (unsigned)lnt_least(p->columns, p->N - n);
+        if (p->columns == LNT_PANEL)
+            p->nibble->panel(&job, n, columns, (char *)zeros_of(j, thread));
+        else
+            multiply_block(j, &job, n, columns, zeros_of(j, thread));
     }
     return LNT_OK;
 }
@@ -308,8 +328,8 @@ static lnt_status run_nibbles(lnt_kernel *k, nbits_job *j)
 {
     const nbits *p = j->p;
     LNT_TRY(lnt_parallel(k, p->M, 1 + 8192 / p->pitch, quantize_rows, j));
-    return lnt_parallel(k, (p->N + LNT_NIBBLE_COLUMNS - 1) / LNT_NIBBLE_COLUMNS,
-                        1 + 32768 / (p->pitch * p->M), multiply_nibbles, j);
+    return lnt_parallel(k, (p->N + p->columns - 1) / p->columns, 1 + 32768 / (p->pitch * p->M),
+                        multiply_nibbles, j);
 }
 
 /* ---- the operator ---- */
@@ -424,14 +444,19 @@ static lnt_status bind_room(lnt_site *site, nbits *p, size_t rows, int64_t float
 
 static lnt_status plan_nibbles(lnt_site *site, nbits *p)
 {
+    const lnt_nibble_kernels *kernels = site->kernels->nibble;
+    const bool panels = kernels->panel && p->M >= MANY_BYTES;
     size_t total = 0, at;
-    p->nibble = site->kernels->nibble;
-    const int64_t chunk = p->nibble->lanes * LNT_NIBBLE_GROUP;
+    p->nibble = kernels;
+    p->columns = panels ? LNT_PANEL : LNT_NIBBLE_COLUMNS;
+    p->lanes = panels ? LNT_NIBBLE_PANEL_LANES : kernels->lanes;
+    const int64_t chunk = p->lanes * LNT_NIBBLE_GROUP;
     p->block_log2 = (unsigned)__builtin_ctzll((unsigned long long)p->block);
     p->chunks = (p->K + chunk - 1) / chunk;
-    p->pitch = p->chunks * p->nibble->lanes * LNT_NIBBLE_GROUP_BYTES;
-    const int64_t each =
-        lnt_round_up(2 * LNT_NIBBLE_COLUMNS * (size_t)(p->chunks * p->nibble->lanes), LNT_PANEL);
+    p->pitch = p->chunks * p->lanes * LNT_NIBBLE_GROUP_BYTES;
+    const lnt_nibbles w = {.blocks = p->blocks, .block_log2 = p->block_log2};
+    const int64_t each = panels ? (int64_t)(lnt_nibble_panel_bytes(&w) / sizeof(float))
+                                : 2 * LNT_NIBBLE_COLUMNS * p->chunks * p->lanes;
     if (!lnt_reserve(&total, lnt_dim_mul(p->M, p->pitch), 1, &at))
         return no_room(site);
     return bind_room(site, p, total, each);

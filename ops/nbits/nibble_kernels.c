@@ -5,7 +5,6 @@
 #include "ops/nbits/nibble_kernels.inc.h"
 
 const lnt_nibble_kernels lnt_nibble_scalar = {.lanes = LNT_VL,
-                                              .rows = 1,
                                               .quantize = lnt_nibble_quantize_scalar,
                                               .prepare = lnt_nibble_prepare_scalar,
                                               .tile = tile};

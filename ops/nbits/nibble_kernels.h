@@ -6,6 +6,7 @@
 #ifndef LNT_OPS_NBITS_NIBBLE_KERNELS_H
 #define LNT_OPS_NBITS_NIBBLE_KERNELS_H
 
+#include "formats/packed.h"
 #include "ops/kernels.h"
 
 #include <stddef.h>
@@ -16,8 +17,8 @@ enum {
     LNT_NIBBLE_GROUP = 1 << LNT_NIBBLE_GROUP_LOG2,
     LNT_NIBBLE_GROUP_BYTES = LNT_NIBBLE_GROUP + 2 * sizeof(float), /* of a quantized row */
     LNT_NIBBLE_COLUMNS = 4,                                        /* that are prepared at a time */
-    LNT_NIBBLE_ROWS = 4,
-    LNT_NIBBLE_LANES_MOST = 8
+    LNT_NIBBLE_PANEL_LANES = 4,                                    /* in a row that meets panels */
+    LNT_NIBBLE_LANES_MOST = 16
 };
 
 /* Columns of weights: (number - zero of its block) * scale of its block. */
@@ -33,6 +34,10 @@ typedef struct lnt_nibble_job {
     lnt_nibbles w;
     const char *rows; /* [M][chunks of groups], as quantize makes them */
     int64_t chunks;
+    unsigned lanes;    /* of the kernels, or LNT_NIBBLE_PANEL_LANES */
+    int64_t M, N;      /* what columns and panels are of: y is [M][N], */
+    const float *bias; /* [N], or NULL */
+    float *y;
 } lnt_nibble_job;
 
 /* Columns ready for any rows: fewer than LNT_NIBBLE_COLUMNS are filled up with the last. */
@@ -49,24 +54,38 @@ typedef struct lnt_nibble_block {
 
 typedef struct lnt_nibble_kernels {
     unsigned lanes; /* groups in a chunk */
-    unsigned rows;  /* of A that tile takes at a time, LNT_NIBBLE_ROWS or 1; it always takes one */
     /* A row of K floats, as LNT_NIBBLE_GROUP_BYTES for each group of whole chunks. Magnitudes that round to nothing of
      * the group's largest become 0, as do groups of none above 2**-100; NaN and infinity make NaN of the row. */
-    void (*quantize)(const float *a, int64_t K, int64_t chunks, char *row);
+    void (*quantize)(const lnt_nibble_job *j, const float *a, int64_t K, char *row);
+    /* Columns [begin, end) of all rows; or NULL, then `prepare` and `tile`. */
+    void (*columns)(const lnt_nibble_job *j, int64_t begin, int64_t end);
     /* Columns from n on; room: for scales. */
     void (*prepare)(const lnt_nibble_job *j, int64_t n, unsigned columns, float *room, lnt_nibble_block *b);
-    /* sums[row][column] of rows from m on. */
-    void (*tile)(const lnt_nibble_job *j, const lnt_nibble_block *b, int64_t m, unsigned rows,
-                 float (*sums)[LNT_NIBBLE_COLUMNS]);
+    /* Of row m. */
+    void (*tile)(const lnt_nibble_job *j, const lnt_nibble_block *b, int64_t m,
+                 float sums[LNT_NIBBLE_COLUMNS]);
+    /* LNT_PANEL columns or fewer from n on of all rows, through lnt_nibble_panel_bytes; or NULL. */
+    void (*panel)(const lnt_nibble_job *j, int64_t n, unsigned columns, char *room);
 } lnt_nibble_kernels;
 
-/* Functions of a level that another with as many lanes has, too. */
+/* Numbers of whole groups of a panel, and of its blocks scales and these times an 8th of the zero points. */
+static inline size_t lnt_nibble_panel_bytes(const lnt_nibbles *w)
+{
+    return (size_t)((w->blocks << w->block_log2) + w->blocks * 2 * (int64_t)sizeof(float)) * LNT_PANEL;
+}
+
+/* Functions of a level that another has, too; those of avx2 for any lanes. */
 #define LNT_NIBBLE_FUNCTIONS(suffix)                                                                         \
-    void lnt_nibble_quantize_##suffix(const float *a, int64_t K, int64_t chunks, char *row);                 \
+    void lnt_nibble_quantize_##suffix(const lnt_nibble_job *j, const float *a, int64_t K, char *row);        \
     void lnt_nibble_prepare_##suffix(const lnt_nibble_job *j, int64_t n, unsigned columns, float *room,      \
                                      lnt_nibble_block *b);
 LNT_NIBBLE_FUNCTIONS(scalar)
 LNT_NIBBLE_FUNCTIONS(avx2)
 LNT_NIBBLE_FUNCTIONS(neon)
+
+/* Row m of y from column n on: these sums, with the bias. */
+void lnt_nibble_end_avx2(const lnt_nibble_job *j, int64_t m, int64_t n, unsigned columns, const float *sums);
+/* A panel's columns from n on, at `room`. */
+void lnt_nibble_unpack_avx2(const lnt_nibble_job *j, int64_t n, unsigned columns, char *room);
 
 #endif

@@ -4,8 +4,5 @@
 
 #include "ops/nbits/nibble_kernels.inc.h"
 
-const lnt_nibble_kernels lnt_nibble_neon = {.lanes = LNT_VL,
-                                            .rows = 1,
-                                            .quantize = lnt_nibble_quantize_neon,
-                                            .prepare = lnt_nibble_prepare_neon,
-                                            .tile = tile};
+const lnt_nibble_kernels lnt_nibble_neon = {
+    .lanes = LNT_VL, .quantize = lnt_nibble_quantize_neon, .prepare = lnt_nibble_prepare_neon, .tile = tile};

@@ -1,7 +1,12 @@
 /* simd_nibbles.h — vectors of bytes of two numbers of 4 bits each, and their products with int8.
  *
  * A vector of them is a step: byte i holds numbers 2i, in its low bits, and 2i + 1. The int8 that it is multiplied with
- * come as a vector that meets the even numbers, then one that meets the odd. */
+ * come as a vector that meets the even numbers, then one that meets the odd.
+ *
+ *     nibbles_dot     sums of products, each in a lane of the 128 bits that its numbers are in
+ *     nibbles_add     adds products of 4 numbers in each lane, to sums of 8 such at most; nibbles_sums: these
+ *     v_spread(x, i)  in the lanes of each 128 bits of step i, the number of x that is of them: x has one for each 128
+ *                     bits of four steps */
 #ifndef LNT_OPS_SIMD_SIMD_NIBBLES_H
 #define LNT_OPS_SIMD_SIMD_NIBBLES_H
 
@@ -9,7 +14,69 @@
 
 enum { NIBBLES_BYTES = LNT_VL * 4, NIBBLES_STEP = 2 * NIBBLES_BYTES };
 
-#if defined(LNT_SIMD_AVX2)
+/* Does it cost little to pick lanes and to gather words? */
+#if defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512)
+#define NIBBLES_COLUMNS 1
+#else
+#define NIBBLES_COLUMNS 0
+#endif
+
+#if NIBBLES_COLUMNS
+/* The LNT_VL numbers from p on, of which `left` bytes are left, and 0 behind these. */
+LNT_INLINE vi nibbles_numbers(const uint8_t *p, int64_t left)
+{
+    int64_t word = 0;
+    if (left >= LNT_VL / 2)
+        memcpy(&word, p, LNT_VL / 2);
+    else
+        memcpy(&word, p, (size_t)left);
+#if defined(LNT_SIMD_AVX512)
+    const __m512i bytes = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(word));
+    return (vi)_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)) & vi_splat(15);
+#else
+    const __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi64_si128(word));
+    return (vi)_mm256_or_si256(bytes, _mm256_slli_epi64(bytes, 28)) & vi_splat(15);
+#endif
+}
+#endif
+
+#if defined(LNT_SIMD_AVX512)
+
+typedef struct nibbles {
+    __m512i even, odd;
+} nibbles;
+
+LNT_INLINE nibbles nibbles_load(const uint8_t *p)
+{
+    const __m512i both = _mm512_loadu_si512(p), low = _mm512_set1_epi8(15);
+    return (nibbles){_mm512_and_si512(both, low), _mm512_and_si512(_mm512_srli_epi32(both, 4), low)};
+}
+
+#if defined(__AVX512VNNI__)
+LNT_INLINE vi nibbles_add(vi sums, vi w, vi a)
+{
+    return (vi)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)w, (__m512i)a);
+}
+
+LNT_INLINE vi nibbles_sums(vi sums)
+{
+    return sums;
+}
+
+LNT_INLINE vi nibbles_dot(nibbles w, const int8_t *a)
+{
+    const vi even = nibbles_add(vi_splat(0), (vi)w.even, (vi)_mm512_loadu_si512(a));
+    return nibbles_add(even, (vi)w.odd, (vi)_mm512_loadu_si512(a + NIBBLES_BYTES));
+}
+#endif
+
+LNT_INLINE vf v_spread(vf x, const unsigned i)
+{
+    const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    return (vf)_mm512_permutexvar_ps(_mm512_add_epi32(first, _mm512_set1_epi32((int)(4 * i))), (__m512)x);
+}
+
+#elif defined(LNT_SIMD_AVX2)
 
 typedef struct nibbles {
     __m256i even, odd;
@@ -21,24 +88,72 @@ LNT_INLINE nibbles nibbles_load(const uint8_t *p)
     return (nibbles){_mm256_and_si256(both, low), _mm256_and_si256(_mm256_srli_epi16(both, 4), low)};
 }
 
-/* Sums of products, each in a lane of the 128 bits that its numbers are in. */
+#if defined(__AVXVNNI__)
+LNT_INLINE vi nibbles_add(vi sums, vi w, vi a)
+{
+    return (vi)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)w, (__m256i)a);
+}
+
+LNT_INLINE vi nibbles_sums(vi sums)
+{
+    return sums;
+}
+#else
+LNT_INLINE vi nibbles_add(vi sums, vi w, vi a)
+{
+    return (vi)_mm256_add_epi16((__m256i)sums, _mm256_maddubs_epi16((__m256i)w, (__m256i)a));
+}
+
+LNT_INLINE vi nibbles_sums(vi sums)
+{
+    return (vi)_mm256_madd_epi16((__m256i)sums, _mm256_set1_epi16(1));
+}
+#endif
+
 LNT_INLINE vi nibbles_dot(nibbles w, const int8_t *a)
 {
     const __m256i *x = (const __m256i *)(const void *)a;
-    const __m256i pairs = _mm256_add_epi16(_mm256_maddubs_epi16(w.even, _mm256_loadu_si256(x)),
-                                           _mm256_maddubs_epi16(w.odd, _mm256_loadu_si256(x + 1)));
-    return (vi)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    const vi even = nibbles_add(vi_splat(0), (vi)w.even, (vi)_mm256_loadu_si256(x));
+    return nibbles_sums(nibbles_add(even, (vi)w.odd, (vi)_mm256_loadu_si256(x + 1)));
 }
 
-/* Lane i, 0 <= i < 4, of each 128 bits in all lanes of these. */
+LNT_INLINE __m256i two_columns(const void *a, const void *b)
+{
+    const __m128i first = _mm_loadu_si128((const __m128i *)a), second = _mm_loadu_si128((const __m128i *)b);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
+}
+
+/* Four words of each of LNT_VL columns that begin at p + at[]: one after the other those of all columns. */
+LNT_INLINE void vi_columns(const void *p, const int64_t *at, vi *words)
+{
+    const char *from = p;
+    const __m256i a = two_columns(from + at[0], from + at[4]), b = two_columns(from + at[1], from + at[5]),
+                  c = two_columns(from + at[2], from + at[6]), d = two_columns(from + at[3], from + at[7]);
+    const __m256i ab = _mm256_unpacklo_epi32(a, b), ab2 = _mm256_unpackhi_epi32(a, b),
+                  cd = _mm256_unpacklo_epi32(c, d), cd2 = _mm256_unpackhi_epi32(c, d);
+    words[0] = (vi)_mm256_unpacklo_epi64(ab, cd);
+    words[1] = (vi)_mm256_unpackhi_epi64(ab, cd);
+    words[2] = (vi)_mm256_unpacklo_epi64(ab2, cd2);
+    words[3] = (vi)_mm256_unpackhi_epi64(ab2, cd2);
+}
+
 LNT_INLINE vf v_spread(vf x, const unsigned i)
 {
-    switch (i) {
-    case 0: return (vf)_mm256_permute_ps((__m256)x, 0x00);
-    case 1: return (vf)_mm256_permute_ps((__m256)x, 0x55);
-    case 2: return (vf)_mm256_permute_ps((__m256)x, 0xaa);
-    default: return (vf)_mm256_permute_ps((__m256)x, 0xff);
-    }
+    const __m256i first = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
+    return (vf)_mm256_permutevar8x32_ps((__m256)x, _mm256_add_epi32(first, _mm256_set1_epi32((int)(2 * i))));
+}
+
+/* 32 numbers of -128 to 127: the even ones of them, and the odd. */
+LNT_INLINE void nibbles_part(const vi *x, int8_t *even, int8_t *odd)
+{
+    const __m256i first = _mm256_packs_epi32((__m256i)x[0], (__m256i)x[1]),
+                  second = _mm256_packs_epi32((__m256i)x[2], (__m256i)x[3]);
+    const __m256i apart =
+        _mm256_set_epi64x(0x0f0d0b0907050301, 0x0e0c0a0806040200, 0x0f0d0b0907050301, 0x0e0c0a0806040200);
+    const __m256i both = _mm256_shuffle_epi8(_mm256_packs_epi16(first, second), apart);
+    const __m128i low = _mm256_castsi256_si128(both), high = _mm256_extracti128_si256(both, 1);
+    _mm_storeu_si128((__m128i *)(void *)even, _mm_unpacklo_epi16(low, high));
+    _mm_storeu_si128((__m128i *)(void *)odd, _mm_unpackhi_epi16(low, high));
 }
 
 #elif defined(LNT_SIMD_NEON)

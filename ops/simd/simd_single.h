@@ -243,4 +243,9 @@ LNT_INLINE float v_sum(vf x)
     return x;
 }
 
+LNT_INLINE float v_max_lane(vf x)
+{
+    return x;
+}
+
 #endif
