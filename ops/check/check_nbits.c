@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NUMBERS = 1024, PITCH = NUMBERS + 256, BLOCKS = NUMBERS / 16, CASES = 300 };
+enum { NUMBERS = 1024, PITCH = 2 * NUMBERS, BLOCKS = NUMBERS / 16, CASES = 300 };
 
 typedef struct bench {
     lnt_check_report *report;
@@ -23,7 +23,8 @@ typedef struct bench {
     unsigned bits, form;
     bool has_zeros;
     lnt_nbits_column column;
-    float scales[BLOCKS], zeros[BLOCKS], a[PITCH], unpacked[PITCH];
+    float scales[BLOCKS], zeros[BLOCKS], a[PITCH];
+    float side_scales[BLOCKS * LNT_PANEL], side_zeros[BLOCKS * LNT_PANEL], unpacked[NUMBERS * LNT_PANEL + 1];
     _Alignas(LNT_ALIGN) uint8_t weights[NUMBERS];
 } bench;
 
@@ -49,15 +50,11 @@ static void make_case(bench *t)
         t->scales[i] = lnt_check_float(&t->random);
         t->zeros[i] = (float)below(t, 1u << t->bits);
     }
-    for (unsigned i = 0; i < PITCH; i++)
-        t->a[i] = lnt_check_float(&t->random);
 }
 
-/* What stands at place i of the kernels' order: number k of the column, or 0 behind its end. */
-static double weight_at(const bench *t, int64_t i)
+/* Number k of the column, or 0 behind its end. */
+static double weight_at(const bench *t, int64_t k)
 {
-    const int64_t lanes = t->kernels->lanes, per_word = 32 / t->bits, group = lanes * per_word;
-    const int64_t k = i / group * group + i % group % lanes * per_word + i % group / lanes;
     const int64_t block = k >> t->column.block_log2, at = k * t->bits;
     if (block >= t->column.blocks)
         return 0;
@@ -76,36 +73,66 @@ static void judge(bench *t, const char *what, int64_t i, float got, double want,
                    (long long)i, (double)got, want, (unsigned long long)t->seed);
 }
 
-static void check_dot(bench *t, int64_t pitch)
+static void check_dot(bench *t)
 {
+    const int64_t lanes = t->kernels->lanes, per_word = 32 / t->bits, group = lanes * per_word,
+                  numbers = t->column.blocks << t->column.block_log2;
+    const int64_t pitch = (numbers + group - 1) / group * group;
     double want = 0, magnitudes = 0;
     if (!t->kernels->dot[t->form])
         return;
-    for (int64_t i = 0; i < pitch; i++) {
-        want += weight_at(t, i) * (double)t->a[i];
-        magnitudes += fabs(weight_at(t, i) * (double)t->a[i]);
+    for (int64_t i = 0; i < pitch / per_word; i++)
+        t->a[pitch + i] = 0;
+    for (int64_t k = 0; k < pitch; k++) {
+        float *a = &t->a[k / group * group + k % per_word * lanes + k % group / per_word];
+        *a = k < numbers ? lnt_check_float(&t->random) : 0;
+        t->a[pitch + k / per_word] += *a;
+        want += weight_at(t, k) * (double)*a;
+        magnitudes += fabs(weight_at(t, k) * (double)*a);
     }
-    judge(t, "dot", 0, t->kernels->dot[t->form](&t->column, t->a), want,
+    judge(t, "dot", 0, t->kernels->dot[t->form](&t->column, t->a, pitch), want,
           ((double)pitch + 8) * 0x1p-24 * magnitudes);
 }
 
-static void check_case(bench *t)
+/* Rows of side_scales beside each other are its columns. */
+static void check_beside(bench *t)
 {
-    const int64_t group = t->kernels->lanes * (32 / t->bits),
-                  numbers = t->column.blocks << t->column.block_log2;
-    const int64_t pitch = (numbers + group - 1) / group * group;
-    for (int64_t i = 0; i < pitch; i++) /* behind the column's end A is 0 */
-        if (weight_at(t, i) == 0)
-            t->a[i] = 0;
-    t->unpacked[pitch] = 12345.5f;
-    t->kernels->unpack[t->form](&t->column, t->unpacked);
-    for (int64_t i = 0; i < pitch; i++)
-        if (weight_at(t, i) != 0)
-            judge(t, "unpack", i, t->unpacked[i], weight_at(t, i), fabs(weight_at(t, i)) * 0x1p-23);
-    if (t->unpacked[pitch] != 12345.5f)
+    int64_t at[LNT_PANEL];
+    const int64_t n = 1 + below(t, BLOCKS);
+    float *to = t->unpacked;
+    for (unsigned i = 0; i < LNT_PANEL; i++)
+        at[i] = i * n * (int64_t)sizeof(float);
+    t->kernels->beside(t->side_scales, at, n, to);
+    for (int64_t i = 0; i < n * LNT_PANEL; i++)
+        judge(t, "beside", i, to[i], (double)t->side_scales[i % LNT_PANEL * n + i / LNT_PANEL], 0);
+}
+
+/* A panel of columns that are all the same. */
+static void check_unpack(bench *t)
+{
+    const int64_t per_word = 32 / t->bits, words = (t->column.blocks << t->column.block_log2) / per_word;
+    const int64_t first = (int64_t)below(t, (unsigned)words) & ~3,
+                  end = first + 1 + below(t, (unsigned)(words - first));
+    const int64_t places = (end - first) * per_word * LNT_PANEL;
+    const lnt_nbits_panel p = {.weights = t->weights,
+                               .scales = t->side_scales,
+                               .zeros = t->has_zeros ? t->side_zeros : NULL,
+                               .block_log2 = t->column.block_log2,
+                               .bits = t->bits};
+    for (int64_t i = 0; i < t->column.blocks * LNT_PANEL; i++) {
+        t->side_scales[i] = t->scales[i / LNT_PANEL];
+        t->side_zeros[i] = t->zeros[i / LNT_PANEL];
+    }
+    check_beside(t);
+    t->unpacked[places] = 12345.5f;
+    t->kernels->unpack(&p, first, end, t->unpacked);
+    for (int64_t i = 0; i < places; i++) {
+        const double want = weight_at(t, first * per_word + i / LNT_PANEL);
+        judge(t, "unpack", i, t->unpacked[i], want, fabs(want) * 0x1p-23);
+    }
+    if (t->unpacked[places] != 12345.5f)
         lnt_check_fail(t->report, "%s unpack: wrote behind its result, seed %llu", t->level,
                        (unsigned long long)t->seed);
-    check_dot(t, pitch);
 }
 
 /* ---- int8 ---- */
@@ -123,7 +150,8 @@ typedef struct nibble_bench {
                  [GROUPS_MOST]; /* what 127 stands for in a group of a; NaN where not all are finite */
     float a[ROWS_MOST][NUMBERS], scales[COLUMNS_MOST * GROUPS_MOST], y[ROWS_MOST * COLUMNS_MOST + 1];
     uint8_t weights[COLUMNS_MOST * NUMBERS / 2], zeros[COLUMNS_MOST * GROUPS_MOST];
-    _Alignas(LNT_ALIGN) float room[LNT_PANEL * (NUMBERS / 4 + 2 * GROUPS_MOST)];
+    float side_scales[GROUPS_MOST * LNT_PANEL], side_zeros[GROUPS_MOST * LNT_PANEL];
+    _Alignas(LNT_ALIGN) float room[LNT_PANEL * NUMBERS / 4];
     _Alignas(LNT_ALIGN) char rows[ROWS_MOST * (GROUPS_MOST + 16) * LNT_NIBBLE_GROUP_BYTES];
 } nibble_bench;
 
@@ -236,6 +264,25 @@ static void check_tiles(nibble_bench *t, const lnt_nibble_kernels *kernels)
     }
 }
 
+/* The panel of columns from n on, behind the last one that again. */
+static lnt_nbits_panel nibble_panel(nibble_bench *t, int64_t n)
+{
+    const lnt_nibbles *w = &t->job.w;
+    lnt_nbits_panel p = {.weights = w->weights, .scales = t->side_scales, .block_log2 = w->block_log2};
+    p.zeros = w->zeros ? t->side_zeros : NULL;
+    for (int64_t i = 0; i < LNT_PANEL; i++) {
+        const int64_t column = n + i < t->N ? n + i : t->N - 1;
+        p.at[i] = column * (w->blocks << (w->block_log2 - 1));
+        for (int64_t b = 0; b < w->blocks; b++) {
+            t->side_scales[b * LNT_PANEL + i] = w->scales[column * w->blocks + b];
+            if (w->zeros)
+                t->side_zeros[b * LNT_PANEL + i] =
+                    (float)nibble(w->zeros + column * ((w->blocks + 1) / 2), b);
+        }
+    }
+    return p;
+}
+
 static void check_result(nibble_bench *t)
 {
     for (int64_t i = 0; i < t->M * t->N; i++)
@@ -256,8 +303,10 @@ static void check_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
     kernels->columns(&t->job, 0, t->N);
     check_result(t);
     quantize_all(t, kernels, LNT_NIBBLE_PANEL_LANES);
-    for (int64_t n = 0; n < t->N; n += LNT_PANEL)
-        kernels->panel(&t->job, n, (unsigned)(t->N - n < LNT_PANEL ? t->N - n : LNT_PANEL), (char *)t->room);
+    for (int64_t n = 0; n < t->N; n += LNT_PANEL) {
+        const lnt_nbits_panel p = nibble_panel(t, n);
+        kernels->panel(&t->job, &p, n, (unsigned)(t->N - n < LNT_PANEL ? t->N - n : LNT_PANEL), t->room);
+    }
     check_result(t);
 }
 
@@ -294,7 +343,8 @@ lnt_status lnt_check_nbits(lnt_level level, uint64_t seed, lnt_check_report *r)
         t->seed = seed + i;
         t->random = 0x9e3779b97f4a7c15u * (seed + i + 1);
         make_case(t);
-        check_case(t);
+        check_dot(t);
+        check_unpack(t);
     }
     lnt_free(&lnt_malloc_allocator, t);
     LNT_TRY(check_all_nibbles(level, seed, r));

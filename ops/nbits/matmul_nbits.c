@@ -2,12 +2,13 @@
  * a scale and a zero point.
  *
  * Weights of 4 bits whose node allows A to be int8 (accuracy_level 4) are multiplied as integers (nibble_kernels.h).
- * Others become floats: a row meets a column while it is taken apart; for more of them some columns at a time are
- * brought to float, and the product's tiles multiply these. Both want A in the kernels' order (nbits_kernels.h).
+ * Others become floats: a row, in the kernels' order (nbits_kernels.h), meets a column while it is taken apart; for
+ * more of them some columns at a time are brought to float, and the product's tiles multiply these.
  * Weights whose blocks are permuted (g_idx), or are no power of two, are taken apart one by one. */
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/element.h"
 #include "ops/gemm/gemm.h"
 #include "ops/nbits/nbits_kernels.h"
@@ -22,9 +23,9 @@
 enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 
 enum {
-    UNPACKED = LNT_PANEL, /* columns brought to float at a time */
-    MANY_ROWS = 16,       /* of A, that are worth making them a panel */
-    MANY_BYTES = 4        /* the same of int8 */
+    PANELS_MOST = 4, /* that are brought to float at a time, */
+    DEPTH = 256,     /* elements of K of them */
+    MANY_ROWS = 4    /* of int8, that are worth making columns a panel */
 };
 
 typedef struct nbits {
@@ -34,13 +35,14 @@ typedef struct nbits {
     const lnt_nibble_kernels *nibble; /* of int8; or NULL */
     int64_t chunks, columns;          /* of a row, and that meet one at a time, with these */
     unsigned lanes;
+    int64_t panels; /* that become floats at a time */
     unsigned form, block_log2;
     int64_t M, K, N, block, blocks, bits;
     int64_t column_bytes, zero_bytes; /* of one column: weights, packed zero points */
     bool packed_zeros;                /* else they are numbers like the scales, or there are none */
-    int64_t pitch;                    /* elements of a row of A in the kernels' order */
-    size_t ordered_bytes;             /* scratch of A in that order, before the threads' */
-    size_t thread_bytes;              /* of a column's zero points, and of columns as floats */
+    int64_t pitch;        /* elements of a row of A in the kernels' order; bytes of a quantized one */
+    size_t ordered_bytes; /* scratch of these, before the threads' */
+    size_t thread_bytes;
 } nbits;
 
 typedef struct nbits_job {
@@ -90,25 +92,23 @@ static lnt_status multiply_columns(lnt_kernel *k, void *arg, int64_t begin, int6
     return LNT_OK;
 }
 
-/* ---- in the kernels' order ---- */
+/* ---- a row ---- */
 
-static lnt_status order_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* Brings a row of A into the kernels' order, with the sums behind it. */
+static void order_row(const nbits_job *j, float *to)
 {
-    const nbits_job *j = arg;
     const nbits *p = j->p;
-    const int64_t lanes = p->kernels->lanes, per_word = 32 / p->bits, group = lanes * per_word;
-    (void)k, (void)thread;
-    for (int64_t m = begin; m < end; m++) {
-        const float *a = j->a + m * p->K;
-        float *to = (float *)j->scratch + m * p->pitch;
-        for (int64_t g = 0; g < p->pitch; g += group)
-            for (int64_t i = 0; i < per_word; i++)
-                for (int64_t lane = 0; lane < lanes; lane++) {
-                    const int64_t at = g + lane * per_word + i;
-                    to[g + i * lanes + lane] = at < p->K ? a[at] : 0;
-                }
+    const int64_t lanes = p->kernels->lanes, per_word = 32 / p->bits;
+    float *sums = to + p->pitch;
+    for (int64_t word = 0; word < p->pitch / per_word; word++) {
+        float *first = to + word / lanes * lanes * per_word + word % lanes;
+        sums[word] = 0;
+        for (int64_t i = 0; i < per_word; i++) {
+            const int64_t at = word * per_word + i;
+            first[i * lanes] = at < p->K ? j->a[at] : 0;
+            sums[word] += first[i * lanes];
+        }
     }
-    return LNT_OK;
 }
 
 /* zeros: room for a column's. */
@@ -120,12 +120,22 @@ static lnt_nbits_column column_of(const nbits_job *j, int64_t n, float *zeros)
                           .zeros = j->zeros ? j->zeros + n * p->blocks : NULL,
                           .blocks = p->blocks,
                           .block_log2 = p->block_log2};
-    if (j->packed_zeros) {
+    if (!j->packed_zeros)
+        return c;
+    const uint8_t *packed = j->packed_zeros + n * p->zero_bytes;
+    if (p->bits == 4 && p->kernels->numbers)
+        p->kernels->numbers(packed, p->blocks, zeros);
+    else
         for (int64_t b = 0; b < p->blocks; b++)
-            zeros[b] = (float)packed_at(j->packed_zeros + n * p->zero_bytes, b, p->bits);
-        c.zeros = zeros;
-    }
+            zeros[b] = (float)packed_at(packed, b, p->bits);
+    c.zeros = zeros;
     return c;
+}
+
+/* Floats of a panel's scales and zero points, and of its columns' zero points, whole vectors. */
+static int64_t panel_room(const nbits *p)
+{
+    return (2 * p->blocks + (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL)) * LNT_PANEL;
 }
 
 /* Is A a row that meets columns while they are taken apart? */
@@ -134,7 +144,7 @@ static bool is_row(const nbits *p)
     return p->M <= 1 && p->kernels->dot[p->form];
 }
 
-static float *zeros_of(const nbits_job *j, unsigned thread)
+static float *room_of(const nbits_job *j, unsigned thread)
 {
     return (float *)(j->scratch + j->p->ordered_bytes + thread * j->p->thread_bytes);
 }
@@ -145,120 +155,101 @@ static lnt_status dot_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     const nbits *p = j->p;
     (void)k;
     for (int64_t n = begin; n < end; n++) {
-        const lnt_nbits_column c = column_of(j, n, zeros_of(j, thread));
-        j->y[n] = p->kernels->dot[p->form](&c, (const float *)j->scratch) + (j->bias ? j->bias[n] : 0);
+        const lnt_nbits_column c = column_of(j, n, room_of(j, thread));
+        j->y[n] =
+            p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch) + (j->bias ? j->bias[n] : 0);
     }
     return LNT_OK;
 }
 
-/* columns [n, n + columns) of all rows, as floats side by side from b on. */
-static void multiply_unpacked(const nbits_job *j, const float *b, int64_t n, int64_t columns)
+/* ---- rows ---- */
+
+/* The panel of columns from n on, behind the last one that again; room: panel_room. */
+static lnt_nbits_panel panel_of(const nbits_job *j, int64_t n, float *room)
 {
-    static const ptrdiff_t no_offset = 0;
     const nbits *p = j->p;
-    for (int64_t m = 0; m < p->M; m += LNT_NARROW_ROWS) {
-        const unsigned rows = (unsigned)lnt_least(LNT_NARROW_ROWS, p->M - m);
-        const float *a[LNT_NARROW_ROWS];
-        float *c[LNT_NARROW_ROWS];
-        for (unsigned i = 0; i < rows; i++) {
-            a[i] = (const float *)j->scratch + (m + i) * p->pitch;
-            c[i] = j->y + (m + i) * p->N + n;
-        }
-        const lnt_tile tile = {.a = a,
-                               .c = c,
-                               .tap_offset = &no_offset,
-                               .taps = 1,
-                               .depth = (size_t)p->pitch,
-                               .b = b,
-                               .b_panel = (size_t)p->pitch,
-                               .columns = (size_t)columns,
-                               .bias = j->bias ? j->bias + n : NULL,
-                               .scale = 1,
-                               .low = -INFINITY,
-                               .high = INFINITY};
-        p->gemm->narrow(&tile, rows);
+    const int64_t step = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL), numbers = p->blocks * LNT_PANEL;
+    float *scales = room, *zeros = scales + numbers, *columns = zeros + numbers;
+    lnt_nbits_panel panel = {
+        .weights = j->weights, .scales = scales, .block_log2 = p->block_log2, .bits = (unsigned)p->bits};
+    int64_t of_zeros[LNT_PANEL], of_scales[LNT_PANEL];
+    LNT_ASSERT(n >= 0 && n < p->N);
+    for (int64_t i = 0; i < LNT_PANEL; i++) {
+        const int64_t at = lnt_least(n + i, p->N - 1);
+        const lnt_nbits_column c = column_of(j, at, columns + i * step);
+        panel.at[i] = at * p->column_bytes;
+        of_scales[i] = at * p->blocks * (int64_t)sizeof(float);
+        of_zeros[i] = c.zeros ? (c.zeros - (j->zeros ? j->zeros : columns)) * (int64_t)sizeof(float) : 0;
     }
+    p->kernels->beside(j->scales, of_scales, p->blocks, scales);
+    if (!j->zeros && !j->packed_zeros)
+        return panel;
+    p->kernels->beside(j->zeros ? j->zeros : columns, of_zeros, p->blocks, zeros);
+    panel.zeros = zeros;
+    return panel;
 }
 
-/* Is A so many rows that the product's tiles take panels? */
-static bool takes_panels(const nbits *p)
-{
-    return p->M >= MANY_ROWS;
-}
-
-/* From a column to the next one, in floats: were they a power of two apart, they would share a set of the cache. */
-static int64_t column_step(const nbits *p)
-{
-    return p->pitch + (takes_panels(p) ? LNT_PANEL : 0);
-}
-
-/* Elements [first, first + depth) of K, times the panel's columns from n on: the first ones begin the sums. */
-static void multiply_depth(const nbits_job *j, const float *panel, int64_t first, int64_t depth, int64_t n,
+/* Elements [first, first + depth) of K of all rows, times columns from n on, whose panels are at b: the first ones
+ * begin the sums. */
+static void multiply_depth(const nbits_job *j, const float *b, int64_t first, int64_t depth, int64_t n,
                            int64_t columns)
 {
     static const ptrdiff_t no_offset = 0;
     const nbits *p = j->p;
-    const int64_t most = p->gemm->tall_rows, tiles = (p->M + most - 1) / most;
+    const int64_t most = p->gemm->tile_rows, tiles = (p->M + most - 1) / most;
     const float *a[LNT_TILE_ROWS_MAX];
     float *c[LNT_TILE_ROWS_MAX];
-    lnt_tile tile = {.a = a,
-                     .c = c,
-                     .tap_offset = &no_offset,
-                     .taps = 1,
-                     .depth = (size_t)depth,
-                     .before = (size_t)first,
-                     .b = panel + first * LNT_PANEL,
-                     .b_row = LNT_PANEL,
-                     .columns = (size_t)columns,
-                     .bias = j->bias && first + depth == p->pitch ? j->bias + n : NULL,
-                     .scale = 1,
-                     .low = -INFINITY,
-                     .high = INFINITY,
-                     .accumulate = first > 0};
+    const lnt_tile tile = {.a = a,
+                           .c = c,
+                           .tap_offset = &no_offset,
+                           .taps = 1,
+                           .depth = (size_t)depth,
+                           .before = (size_t)first,
+                           .b = b,
+                           .b_row = LNT_PANEL,
+                           .b_panel = DEPTH * LNT_PANEL,
+                           .columns = (size_t)columns,
+                           .bias = j->bias && first + depth == p->K ? j->bias + n : NULL,
+                           .scale = 1,
+                           .low = -INFINITY,
+                           .high = INFINITY,
+                           .accumulate = first > 0};
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = lnt_cut(p->M, tiles, t), rows = lnt_cut(p->M, tiles, t + 1) - m;
         for (int64_t i = 0; i < rows; i++) {
-            a[i] = (const float *)j->scratch + (m + i) * p->pitch + first;
+            a[i] = j->a + (m + i) * p->K + first;
             c[i] = j->y + (m + i) * p->N + n;
         }
         p->gemm->tile[rows](&tile);
     }
 }
 
-/* Columns [n, n + columns) of all rows, as floats from b on, through a panel, part by part of K so that it stays in the
- * first-level cache. */
-static void multiply_panel(const nbits_job *j, float *b, int64_t n, int64_t columns, float *panel)
+/* Columns [n, n + columns) of all rows, part by part of K, so that a part stays in the cache. */
+static void multiply_panels(const nbits_job *j, int64_t n, int64_t columns, float *room)
 {
     const nbits *p = j->p;
-    const int64_t step = column_step(p), parts = (p->pitch + p->gemm->depth_block - 1) / p->gemm->depth_block;
-    const lnt_packed record = lnt_packed_panels(LNT_SOURCE_NK, 1, (uint32_t)step, (uint32_t)columns);
-    for (int64_t i = 0; i < columns; i++)
-        memset(b + i * step + p->pitch, 0, (size_t)(step - p->pitch) * sizeof *b);
-    lnt_pack(&record, LNT_FLOAT, b, panel);
-    for (int64_t i = 0; i < parts; i++) {
-        const int64_t first = lnt_cut(p->pitch, parts, i), end = lnt_cut(p->pitch, parts, i + 1);
-        multiply_depth(j, panel, first, end - first, n, columns);
+    const int64_t per_word = 32 / p->bits;
+    float *b = room + p->panels * panel_room(p);
+    lnt_nbits_panel panel[PANELS_MOST];
+    LNT_ASSERT(columns <= p->panels * LNT_PANEL);
+    for (int64_t i = 0; i * LNT_PANEL < columns; i++)
+        panel[i] = panel_of(j, n + i * LNT_PANEL, room + i * panel_room(p));
+    for (int64_t first = 0; first < p->K; first += DEPTH) {
+        const int64_t depth = lnt_least(DEPTH, p->K - first);
+        for (int64_t i = 0; i * LNT_PANEL < columns; i++)
+            p->kernels->unpack(&panel[i], first / per_word, (first + depth + per_word - 1) / per_word,
+                               b + i * DEPTH * LNT_PANEL);
+        multiply_depth(j, b, first, depth, n, columns);
     }
 }
 
 static lnt_status unpack_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const nbits_job *j = arg;
-    const nbits *p = j->p;
-    float *zeros = zeros_of(j, thread), *b = zeros + lnt_round_up((size_t)p->blocks, LNT_PANEL);
-    const int64_t step = column_step(p);
+    const int64_t columns = j->p->panels * LNT_PANEL, last = lnt_least(end * columns, j->p->N);
     (void)k;
-    for (int64_t n = begin * UNPACKED; n < end * UNPACKED && n < p->N; n += UNPACKED) {
-        const int64_t columns = lnt_least(UNPACKED, p->N - n);
-        for (int64_t i = 0; i < columns; i++) {
-            const lnt_nbits_column c = column_of(j, n + i, zeros);
-            p->kernels->unpack[p->form](&c, b + i * step);
-        }
-        if (takes_panels(p))
-            multiply_panel(j, b, n, columns, b + UNPACKED * step);
-        else
-            multiply_unpacked(j, b, n, columns);
-    }
+    for (int64_t n = begin * columns; n < last; n += columns)
+        multiply_panels(j, n, lnt_least(columns, last - n), room_of(j, thread));
     return LNT_OK;
 }
 
@@ -316,10 +307,13 @@ static lnt_status multiply_nibbles(lnt_kernel *k, void *arg, int64_t begin, int6
     for (int64_t i = begin; i < end; i++) {
         const int64_t n = i * p->columns;
         const unsigned columns = (unsigned)lnt_least(p->columns, p->N - n);
-        if (p->columns == LNT_PANEL)
-            p->nibble->panel(&job, n, columns, (char *)zeros_of(j, thread));
-        else
-            multiply_block(j, &job, n, columns, zeros_of(j, thread));
+        float *room = room_of(j, thread);
+        if (p->columns == LNT_PANEL) {
+            const lnt_nbits_panel panel = panel_of(j, n, room);
+            p->nibble->panel(&job, &panel, n, columns, room + panel_room(p));
+        } else {
+            multiply_block(j, &job, n, columns, room);
+        }
     }
     return LNT_OK;
 }
@@ -334,13 +328,15 @@ static lnt_status run_nibbles(lnt_kernel *k, nbits_job *j)
 
 /* ---- the operator ---- */
 
-static lnt_status run_in_order(lnt_kernel *k, nbits_job *j)
+static lnt_status run_floats(lnt_kernel *k, nbits_job *j)
 {
     const nbits *p = j->p;
-    LNT_TRY(lnt_parallel(k, p->M, 1 + 16384 / p->pitch, order_rows, j));
-    if (is_row(p))
+    if (is_row(p)) {
+        order_row(j, (float *)j->scratch);
         return lnt_parallel(k, p->N, 1 + 32768 / p->pitch, dot_columns, j);
-    return lnt_parallel(k, (p->N + UNPACKED - 1) / UNPACKED, 1, unpack_columns, j);
+    }
+    const int64_t columns = p->panels * LNT_PANEL;
+    return lnt_parallel(k, (p->N + columns - 1) / columns, 1, unpack_columns, j);
 }
 
 static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
@@ -363,7 +359,7 @@ static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
     if (p->nibble && p->M > 0)
         return run_nibbles(k, &job);
     if (p->kernels && p->M > 0)
-        return run_in_order(k, &job);
+        return run_floats(k, &job);
     return lnt_parallel(k, p->N, 1 + 16384 / (p->K * (p->M + 1) + 1), multiply_columns, &job);
 }
 
@@ -445,18 +441,17 @@ static lnt_status bind_room(lnt_site *site, nbits *p, size_t rows, int64_t float
 static lnt_status plan_nibbles(lnt_site *site, nbits *p)
 {
     const lnt_nibble_kernels *kernels = site->kernels->nibble;
-    const bool panels = kernels->panel && p->M >= MANY_BYTES;
+    const bool panels = kernels->panel && p->M >= MANY_ROWS;
     size_t total = 0, at;
     p->nibble = kernels;
+    p->kernels = site->kernels->nbits;
     p->columns = panels ? LNT_PANEL : LNT_NIBBLE_COLUMNS;
     p->lanes = panels ? LNT_NIBBLE_PANEL_LANES : kernels->lanes;
-    const int64_t chunk = p->lanes * LNT_NIBBLE_GROUP;
     p->block_log2 = (unsigned)__builtin_ctzll((unsigned long long)p->block);
-    p->chunks = (p->K + chunk - 1) / chunk;
+    p->chunks = (p->K + p->lanes * LNT_NIBBLE_GROUP - 1) / (p->lanes * LNT_NIBBLE_GROUP);
     p->pitch = p->chunks * p->lanes * LNT_NIBBLE_GROUP_BYTES;
-    const lnt_nibbles w = {.blocks = p->blocks, .block_log2 = p->block_log2};
-    const int64_t each = panels ? (int64_t)(lnt_nibble_panel_bytes(&w) / sizeof(float))
-                                : 2 * LNT_NIBBLE_COLUMNS * p->chunks * p->lanes;
+    const int64_t numbers = p->blocks * p->block * LNT_PANEL / (int64_t)sizeof(float);
+    const int64_t each = panels ? panel_room(p) + numbers : 2 * LNT_NIBBLE_COLUMNS * p->chunks * p->lanes;
     if (!lnt_reserve(&total, lnt_dim_mul(p->M, p->pitch), 1, &at))
         return no_room(site);
     return bind_room(site, p, total, each);
@@ -472,12 +467,12 @@ static lnt_status plan_order(lnt_site *site, nbits *p)
         p->kernels = site->kernels->nbits;
         p->gemm = site->kernels->gemm;
         p->form = p->bits == 2 ? 0 : p->bits == 4 ? 1 : 2;
-        for (p->block_log2 = 0; p->block >> (p->block_log2 + 1);)
-            p->block_log2++;
+        p->block_log2 = (unsigned)__builtin_ctzll((unsigned long long)p->block);
+        p->panels =
+            lnt_least(lnt_least(PANELS_MOST, p->gemm->tile_panels), 1 + p->N / LNT_PANEL / site->threads);
         p->pitch = (p->blocks * p->block + group - 1) / group * group;
-        ordered = lnt_dim_mul(p->M, p->pitch);
-        each = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL) +
-               (is_row(p) ? 0 : UNPACKED * (1 + takes_panels(p))) * column_step(p);
+        ordered = is_row(p) ? p->pitch + p->pitch / per_word : 0;
+        each = is_row(p) ? panel_room(p) : p->panels * (panel_room(p) + DEPTH * LNT_PANEL);
     }
     if (!lnt_reserve(&total, ordered, sizeof(float), &at))
         return no_room(site);

@@ -1,6 +1,95 @@
 /* nbits_kernels.inc.h — columns of weights of few bits over simd.h, compiled once per level. */
 #include "ops/nbits/nbits_kernels.h"
 #include "ops/simd/simd_lanes.h"
+#include "ops/simd/simd_nibbles.h"
+
+LNT_INLINE vi load_words(const uint8_t *from, int64_t bytes)
+{
+    int32_t words[LNT_VL] = {0};
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (bytes >= (int64_t)sizeof words)
+        return vi_load((const int32_t *)(const void *)from);
+#endif
+    memcpy(words, from, bytes < (int64_t)sizeof words ? (size_t)bytes : sizeof words);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (unsigned i = 0; i < LNT_VL; i++)
+        words[i] = (int32_t)__builtin_bswap32((uint32_t)words[i]);
+#endif
+    return vi_load(words);
+}
+
+/* Number j of each word, less CENTERED. */
+#if LNT_VL == 16
+#define CENTERED(bits) ((bits) == 4 ? 8 : 0)
+#else
+#define CENTERED(bits) 0
+#endif
+
+LNT_INLINE vf take(vi words, const unsigned j, const unsigned bits)
+{
+    const vi moved = words >> (int)(j * bits);
+#if LNT_VL == 16
+    if (bits == 4)
+        return nibbles_centered(moved);
+#endif
+    return vi_float(moved & vi_splat((int32_t)((1u << bits) - 1)));
+}
+
+#if NIBBLES_COLUMNS
+
+/* Adds group g, whose words these are. Zero points of 4 bits come once, times the sums of A. */
+LNT_INLINE vf add_words(const lnt_nbits_column *c, vi words, int64_t g, const unsigned bits, const float *a,
+                        const float *sums, vf total)
+{
+    const unsigned per_word = 32 / bits, shift = c->block_log2 - (bits == 4 ? 3 : 2);
+    const int64_t first = g * LNT_VL >> shift;
+    const vi block = v_lanes_of(shift);
+    const unsigned blocks = lanes_left((size_t)(c->blocks - first));
+    vf zero = v_splat((float)(1u << (bits - 1))), sum = v_splat(0);
+    if (c->zeros)
+        zero = v_pick(c->zeros + first, blocks, block);
+    if (bits == 4 && (c->zeros || CENTERED(4) == 0))
+        sum = (v_splat(CENTERED(4)) - zero) * v_load(sums + g * LNT_VL);
+    a += g * LNT_VL * per_word;
+    UNROLL_FOR(8, unsigned j = 0; j < per_word; j++)
+        sum = v_fma(v_load(a + j * LNT_VL), bits == 4 ? take(words, j, 4) : take(words, j, bits) - zero, sum);
+    return v_fma(sum, v_pick(c->scales + first, blocks, block), total);
+}
+
+LNT_INLINE float dot_words(const lnt_nbits_column *c, const float *a, int64_t pitch, const unsigned bits)
+{
+    enum { BYTES = LNT_VL * 4 };
+    const int64_t bytes = (c->blocks << c->block_log2) / 8 * bits;
+    uint8_t end[BYTES];
+    vf total = v_splat(0);
+    for (int64_t g = 0; g * BYTES < bytes; g++) {
+        const uint8_t *from = c->weights + g * BYTES;
+        if (bytes - g * BYTES < BYTES) {
+            memset(end, 0, BYTES);
+            from = memcpy(end, from, (size_t)(bytes - g * BYTES));
+        }
+        total = add_words(c, vi_load((const int32_t *)(const void *)from), g, bits, a, a + pitch, total);
+    }
+    return v_sum(total);
+}
+
+static float dot_4(const lnt_nbits_column *c, const float *a, int64_t pitch)
+{
+    return dot_words(c, a, pitch, 4);
+}
+
+static float dot_8(const lnt_nbits_column *c, const float *a, int64_t pitch)
+{
+    return dot_words(c, a, pitch, 8);
+}
+
+static void numbers(const uint8_t *from, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i += LNT_VL)
+        v_store(to + i, vi_float(nibbles_numbers(from + i / 2, (n + 1 - i) / 2)));
+}
+
+#else
 
 /* What a group of words is taken apart with. */
 typedef struct group {
@@ -26,28 +115,6 @@ LNT_INLINE vf of_blocks(const float *numbers, int64_t left, vi lane_block, const
                      : v_pick(numbers, (unsigned)(left < LNT_VL ? left : LNT_VL), lane_block);
 }
 
-LNT_INLINE vi load_words(const uint8_t *from, int64_t bytes)
-{
-    int32_t words[LNT_VL] = {0};
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    if (bytes >= (int64_t)sizeof words)
-        return vi_load((const int32_t *)(const void *)from);
-#endif
-    memcpy(words, from, bytes < (int64_t)sizeof words ? (size_t)bytes : sizeof words);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    for (unsigned i = 0; i < LNT_VL; i++)
-        words[i] = (int32_t)__builtin_bswap32((uint32_t)words[i]);
-#endif
-    return vi_load(words);
-}
-
-/* Can the level look up 16 numbers by the low bits of each lane? They are then half of the range less. */
-#if LNT_VL == 16
-#define LOOKS_UP(bits) ((bits) == 4)
-#else
-#define LOOKS_UP(bits) 0
-#endif
-
 LNT_INLINE group load_group(const lnt_nbits_column *c, int64_t g, vi lane_block, const bool one_block,
                             const unsigned bits)
 {
@@ -59,26 +126,10 @@ LNT_INLINE group load_group(const lnt_nbits_column *c, int64_t g, vi lane_block,
         lane_block = lane_blocks(c, bits, left - 1);
     group x = {.words = load_words(c->weights + at * bits / 8, (numbers - at) * bits / 8),
                .scale = of_blocks(c->scales + block, left, lane_block, one_block),
-               .zero = v_splat(LOOKS_UP(bits) ? 0 : half)};
+               .zero = v_splat(half)};
     if (c->zeros)
-        x.zero =
-            of_blocks(c->zeros + block, left, lane_block, one_block) - v_splat(LOOKS_UP(bits) ? half : 0);
+        x.zero = of_blocks(c->zeros + block, left, lane_block, one_block);
     return x;
-}
-
-/* Number j of each word, less its zero; `centered`: zeros are half of the range. */
-LNT_INLINE vf take(const group *x, const unsigned j, const unsigned bits, const bool centered)
-{
-    const vi moved = x->words >> (int)(j * bits);
-#if LNT_VL == 16
-    if (LOOKS_UP(bits)) {
-        const __m512 table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
-        const vf number = (vf)_mm512_permutexvar_ps((__m512i)moved, table);
-        return centered ? number : number - x->zero;
-    }
-#endif
-    (void)centered;
-    return vi_float(moved & vi_splat((int32_t)((1u << bits) - 1))) - x->zero;
 }
 
 LNT_INLINE int64_t groups_of(const lnt_nbits_column *c, const unsigned bits)
@@ -88,7 +139,7 @@ LNT_INLINE int64_t groups_of(const lnt_nbits_column *c, const unsigned bits)
 }
 
 LNT_INLINE float dot_groups(const lnt_nbits_column *c, const float *a, const unsigned bits,
-                            const bool one_block, const bool centered)
+                            const bool one_block)
 {
     const vi lane_block = lane_blocks(c, bits, LNT_VL - 1);
     const int64_t groups = groups_of(c, bits);
@@ -97,7 +148,7 @@ LNT_INLINE float dot_groups(const lnt_nbits_column *c, const float *a, const uns
         const group x = load_group(c, g, lane_block, one_block, bits);
         vf sum = v_splat(0);
         UNROLL_FOR(8, unsigned j = 0; j < 32 / bits; j++)
-            sum = v_fma(v_load(a + j * LNT_VL), take(&x, j, bits, centered), sum);
+            sum = v_fma(v_load(a + j * LNT_VL), take(x.words, j, bits) - x.zero, sum);
         total = v_fma(sum, x.scale, total);
     }
     return v_sum(total);
@@ -105,41 +156,90 @@ LNT_INLINE float dot_groups(const lnt_nbits_column *c, const float *a, const uns
 
 LNT_INLINE float dot_of(const lnt_nbits_column *c, const float *a, const unsigned bits)
 {
-    const bool one_block = (LNT_VL * (32 / bits)) >> c->block_log2 <= 1;
-    return LOOKS_UP(bits) && !c->zeros ? dot_groups(c, a, bits, one_block, true)
-                                       : dot_groups(c, a, bits, one_block, false);
+    return dot_groups(c, a, bits, (LNT_VL * (32 / bits)) >> c->block_log2 <= 1);
 }
 
-LNT_INLINE void unpack_of(const lnt_nbits_column *c, float *to, const unsigned bits)
+static float dot_8(const lnt_nbits_column *c, const float *a, int64_t pitch)
 {
-    const vi lane_block = lane_blocks(c, bits, LNT_VL - 1);
-    const int64_t groups = groups_of(c, bits);
-    const bool one_block = (LNT_VL * (32 / bits)) >> c->block_log2 <= 1;
-    for (int64_t g = 0; g < groups; g++, to += LNT_VL * (32 / bits)) {
-        const group x = load_group(c, g, lane_block, one_block, bits);
-        UNROLL_FOR(8, unsigned j = 0; j < 32 / bits; j++)
-            v_store(to + j * LNT_VL, take(&x, j, bits, false) * x.scale);
-    }
-}
-
-static float dot_4(const lnt_nbits_column *c, const float *a)
-{
-    return dot_of(c, a, 4);
-}
-
-static float dot_8(const lnt_nbits_column *c, const float *a)
-{
+    (void)pitch;
     return dot_of(c, a, 8);
 }
 
-#define OF_BITS(bits)                                                                                        \
-    static void unpack_##bits(const lnt_nbits_column *c, float *to)                                          \
-    {                                                                                                        \
-        unpack_of(c, to, bits);                                                                              \
-    }
-OF_BITS(2)
-OF_BITS(4)
-OF_BITS(8)
+static float dot_4(const lnt_nbits_column *c, const float *a, int64_t pitch)
+{
+    (void)pitch;
+    return dot_of(c, a, 4);
+}
 
-const lnt_nbits_kernels LNT_SIMD_NAME(lnt_nbits) = {
-    .lanes = LNT_VL, .dot = {NULL, dot_4, dot_8}, .unpack = {unpack_2, unpack_4, unpack_8}};
+#endif
+
+/* ---- panels ---- */
+
+/* Words of LNT_VL columns, n of each, which begin at p + at[]: one after the other those of all columns. */
+LNT_INLINE void column_words(const void *p, const int64_t *at, int64_t n, vi *words)
+{
+#if NIBBLES_COLUMNS
+    if (n == 4) {
+        vi_columns(p, at, words);
+        return;
+    }
+#endif
+    for (int64_t k = 0; k < n; k++) {
+        uint32_t some[LNT_VL];
+        for (unsigned i = 0; i < LNT_VL; i++)
+            memcpy(&some[i], (const char *)p + at[i] + 4 * k, sizeof some[i]);
+        words[k] = vi_load((const int32_t *)some);
+    }
+}
+
+/* Words [i, i + n) of LNT_VL columns from `first` on. */
+LNT_INLINE void unpack_words(const lnt_nbits_panel *p, int64_t i, int64_t n, unsigned first,
+                             const unsigned bits, float *to)
+{
+    vi words[4];
+    column_words(p->weights + i * 4, p->at + first, n, words);
+    for (int64_t k = 0; k < n; k++, to += 32 / bits * LNT_PANEL) {
+        const int64_t at = ((i + k) * (32 / bits) >> p->block_log2) * LNT_PANEL + first;
+        const vf scale = v_load(p->scales + at), half = v_splat((float)(1u << (bits - 1))),
+                 zero = (p->zeros ? v_load(p->zeros + at) : half) - v_splat(CENTERED(bits));
+        vi word = load_words((const uint8_t *)&words[k], sizeof word);
+        UNROLL_FOR(1, unsigned j = 0; j < 32 / bits; j++, word >>= (int)bits)
+            v_store(to + j * LNT_PANEL + first, (take(word, 0, bits) - zero) * scale);
+    }
+}
+
+LNT_INLINE void unpack_of(const lnt_nbits_panel *p, int64_t first, int64_t end, const unsigned bits,
+                          float *to)
+{
+    for (int64_t i = first; i < end; i += 4, to += 4 * (32 / bits) * LNT_PANEL)
+        for (unsigned c = 0; c < LNT_PANEL; c += LNT_VL)
+            unpack_words(p, i, end - i < 4 ? end - i : 4, c, bits, to);
+}
+
+static void unpack(const lnt_nbits_panel *p, int64_t first, int64_t end, float *to)
+{
+    if (CENTERED(4) && p->bits == 4)
+        unpack_of(p, first, end, 4, to);
+    else
+        unpack_of(p, first, end, p->bits, to);
+}
+
+static void beside(const float *from, const int64_t *at, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i += 4)
+        for (unsigned first = 0; first < LNT_PANEL; first += LNT_VL) {
+            const int64_t left = n - i < 4 ? n - i : 4;
+            vi words[4];
+            column_words(from + i, at + first, left, words);
+            for (int64_t k = 0; k < left; k++)
+                memcpy(to + (i + k) * LNT_PANEL + first, &words[k], sizeof words[k]);
+        }
+}
+
+const lnt_nbits_kernels LNT_SIMD_NAME(lnt_nbits) = {.lanes = LNT_VL,
+                                                    .dot = {NULL, dot_4, dot_8},
+                                                    .beside = beside,
+#if NIBBLES_COLUMNS
+                                                    .numbers = numbers,
+#endif
+                                                    .unpack = unpack};

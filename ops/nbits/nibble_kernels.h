@@ -6,8 +6,8 @@
 #ifndef LNT_OPS_NBITS_NIBBLE_KERNELS_H
 #define LNT_OPS_NBITS_NIBBLE_KERNELS_H
 
-#include "formats/packed.h"
 #include "ops/kernels.h"
+#include "ops/nbits/nbits_kernels.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ enum {
     LNT_NIBBLE_GROUP_BYTES = LNT_NIBBLE_GROUP + 2 * sizeof(float), /* of a quantized row */
     LNT_NIBBLE_COLUMNS = 4,                                        /* that are prepared at a time */
     LNT_NIBBLE_PANEL_LANES = 4,                                    /* in a row that meets panels */
-    LNT_NIBBLE_LANES_MOST = 16
+    LNT_NIBBLE_LANES_MOST = 4                                      /* where columns are prepared */
 };
 
 /* Columns of weights: (number - zero of its block) * scale of its block. */
@@ -64,17 +64,12 @@ typedef struct lnt_nibble_kernels {
     /* Of row m. */
     void (*tile)(const lnt_nibble_job *j, const lnt_nibble_block *b, int64_t m,
                  float sums[LNT_NIBBLE_COLUMNS]);
-    /* LNT_PANEL columns or fewer from n on of all rows, through lnt_nibble_panel_bytes; or NULL. */
-    void (*panel)(const lnt_nibble_job *j, int64_t n, unsigned columns, char *room);
+    /* LNT_PANEL columns or fewer from n on, this panel, of all rows; room: for a byte of each number. Or NULL. */
+    void (*panel)(const lnt_nibble_job *j, const lnt_nbits_panel *p, int64_t n, unsigned columns,
+                  float *room);
 } lnt_nibble_kernels;
 
-/* Numbers of whole groups of a panel, and of its blocks scales and these times an 8th of the zero points. */
-static inline size_t lnt_nibble_panel_bytes(const lnt_nibbles *w)
-{
-    return (size_t)((w->blocks << w->block_log2) + w->blocks * 2 * (int64_t)sizeof(float)) * LNT_PANEL;
-}
-
-/* Functions of a level that another has, too; those of avx2 for any lanes. */
+/* Functions of a level that another has, too; quantize of avx2 for any lanes. */
 #define LNT_NIBBLE_FUNCTIONS(suffix)                                                                         \
     void lnt_nibble_quantize_##suffix(const lnt_nibble_job *j, const float *a, int64_t K, char *row);        \
     void lnt_nibble_prepare_##suffix(const lnt_nibble_job *j, int64_t n, unsigned columns, float *room,      \
@@ -85,7 +80,7 @@ LNT_NIBBLE_FUNCTIONS(neon)
 
 /* Row m of y from column n on: these sums, with the bias. */
 void lnt_nibble_end_avx2(const lnt_nibble_job *j, int64_t m, int64_t n, unsigned columns, const float *sums);
-/* A panel's columns from n on, at `room`. */
-void lnt_nibble_unpack_avx2(const lnt_nibble_job *j, int64_t n, unsigned columns, char *room);
+/* The panel's numbers: [groups][even, odd][LNT_NIBBLE_GROUP / 8][LNT_PANEL][4]. */
+void lnt_nibble_unpack_avx2(const lnt_nibble_job *j, const lnt_nbits_panel *p, int32_t *to);
 
 #endif

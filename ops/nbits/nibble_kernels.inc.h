@@ -14,7 +14,7 @@ enum {
 _Static_assert(STEPS == 4, "a step for each lane of 128 bits");
 
 /* A quantized row is its numbers, [chunks][STEPS][even, odd][NIBBLES_BYTES], then the groups' scales and then the sums
- * of their numbers times 8 times these, [chunks][LNT_VL] each: of groups, or of blocks where there is `columns`. */
+ * of their numbers times 8 times these, [chunks][LNT_VL] each: of groups, or of blocks where quantize says so. */
 LNT_INLINE const float *scales_of(const char *row, int64_t chunks)
 {
     return (const float *)(const void *)(row + chunks * CHUNK);
@@ -74,7 +74,8 @@ LNT_INLINE float quantize_group(const vf *x, vi *numbers, float *sum)
 void LNT_SIMD_NAME(lnt_nibble_quantize)(const lnt_nibble_job *j, const float *a, int64_t K, char *row)
 {
     const int64_t groups = j->chunks * j->lanes;
-    const unsigned shift = NIBBLES_COLUMNS ? j->w.block_log2 - LNT_NIBBLE_GROUP_LOG2 : 0;
+    const bool by_block = NIBBLES_COLUMNS && (j->w.zeros || j->lanes == LNT_NIBBLE_PANEL_LANES);
+    const unsigned shift = by_block ? j->w.block_log2 - LNT_NIBBLE_GROUP_LOG2 : 0;
     float *scales = (float *)(void *)(row + groups * LNT_NIBBLE_GROUP), *sums = scales + groups;
     memset(sums, 0, (size_t)groups * sizeof *sums);
     for (int64_t g = 0; g < groups; g++) {
@@ -209,7 +210,7 @@ LNT_INLINE void next_chunk(progress *t, int64_t sums, const lnt_nibble_block *b)
         for (unsigned i = 0; i < CHUNK / 2; i += 64)
             __builtin_prefetch(t->from[c] + b->next + i);
     }
-    UNROLL_FOR(4, unsigned i = 0; i < STEPS; i++)
+    UNROLL_FOR(NIBBLES_UNROLLED, unsigned i = 0; i < STEPS; i++)
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
             const nibbles n = nibbles_load(t->from[c] + i * NIBBLES_BYTES);
             const vi sum = nibbles_dot(n, (const int8_t *)t->row + i * NIBBLES_STEP);

@@ -5,6 +5,7 @@
  *
  *     nibbles_dot     sums of products, each in a lane of the 128 bits that its numbers are in
  *     nibbles_add     adds products of 4 numbers in each lane, to sums of 8 such at most; nibbles_sums: these
+ *     vi_columns      four words of each of LNT_VL columns, which begin at p + at[]: one after the other those of all
  *     v_spread(x, i)  in the lanes of each 128 bits of step i, the number of x that is of them: x has one for each 128
  *                     bits of four steps */
 #ifndef LNT_OPS_SIMD_SIMD_NIBBLES_H
@@ -21,20 +22,36 @@ enum { NIBBLES_BYTES = LNT_VL * 4, NIBBLES_STEP = 2 * NIBBLES_BYTES };
 #define NIBBLES_COLUMNS 0
 #endif
 
+/* Loops over steps are best unrolled so often. */
+#if defined(LNT_SIMD_NEON)
+#define NIBBLES_UNROLLED 4
+#else
+#define NIBBLES_UNROLLED 1
+#endif
+
 #if NIBBLES_COLUMNS
+/* Lane i is i >> shift. */
+LNT_INLINE vi v_lanes_of(unsigned shift)
+{
+    static const int32_t lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return vi_load(lane) >> (int)shift;
+}
+
 /* The LNT_VL numbers from p on, of which `left` bytes are left, and 0 behind these. */
 LNT_INLINE vi nibbles_numbers(const uint8_t *p, int64_t left)
 {
-    int64_t word = 0;
+#if defined(LNT_SIMD_AVX512)
+    const __mmask16 some = (__mmask16)(left < LNT_VL / 2 ? (1u << left) - 1 : 0xff);
+    const __m512i bytes = _mm512_cvtepu8_epi64(_mm_maskz_loadu_epi8(some, p));
+    return (vi)_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)) & vi_splat(15);
+#else
+    uint32_t word = 0;
     if (left >= LNT_VL / 2)
         memcpy(&word, p, LNT_VL / 2);
     else
-        memcpy(&word, p, (size_t)left);
-#if defined(LNT_SIMD_AVX512)
-    const __m512i bytes = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(word));
-    return (vi)_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)) & vi_splat(15);
-#else
-    const __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi64_si128(word));
+        for (int64_t i = 0; i < left; i++)
+            word |= (uint32_t)p[i] << 8 * i;
+    const __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128((int32_t)word));
     return (vi)_mm256_or_si256(bytes, _mm256_slli_epi64(bytes, 28)) & vi_splat(15);
 #endif
 }
@@ -69,6 +86,37 @@ LNT_INLINE vi nibbles_dot(nibbles w, const int8_t *a)
     return nibbles_add(even, (vi)w.odd, (vi)_mm512_loadu_si512(a + NIBBLES_BYTES));
 }
 #endif
+
+LNT_INLINE __m512i four_columns(const char *p, const int64_t *at)
+{
+    const __m128i *from[4];
+    for (unsigned i = 0; i < 4; i++)
+        from[i] = (const __m128i *)(const void *)(p + at[4 * i]);
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from[0])),
+                                                _mm_loadu_si128(from[1]), 1),
+                  high = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from[2])),
+                                                 _mm_loadu_si128(from[3]), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+LNT_INLINE void vi_columns(const void *p, const int64_t *at, vi *words)
+{
+    const __m512i a = four_columns(p, at), b = four_columns(p, at + 1), c = four_columns(p, at + 2),
+                  d = four_columns(p, at + 3);
+    const __m512i ab = _mm512_unpacklo_epi32(a, b), ab2 = _mm512_unpackhi_epi32(a, b),
+                  cd = _mm512_unpacklo_epi32(c, d), cd2 = _mm512_unpackhi_epi32(c, d);
+    words[0] = (vi)_mm512_unpacklo_epi64(ab, cd);
+    words[1] = (vi)_mm512_unpackhi_epi64(ab, cd);
+    words[2] = (vi)_mm512_unpacklo_epi64(ab2, cd2);
+    words[3] = (vi)_mm512_unpackhi_epi64(ab2, cd2);
+}
+
+/* Number 0 to 15 in the low bits of each lane, less 8. */
+LNT_INLINE vf nibbles_centered(vi words)
+{
+    const __m512 table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    return (vf)_mm512_permutexvar_ps((__m512i)words, table);
+}
 
 LNT_INLINE vf v_spread(vf x, const unsigned i)
 {
@@ -123,7 +171,6 @@ LNT_INLINE __m256i two_columns(const void *a, const void *b)
     return _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
 }
 
-/* Four words of each of LNT_VL columns that begin at p + at[]: one after the other those of all columns. */
 LNT_INLINE void vi_columns(const void *p, const int64_t *at, vi *words)
 {
     const char *from = p;
