@@ -111,25 +111,29 @@ static void order_row(const nbits_job *j, float *to)
     }
 }
 
-/* zeros: room for a column's. */
-static lnt_nbits_column column_of(const nbits_job *j, int64_t n, float *zeros)
+/* Packed zero points of column n as floats, whole vectors of them. */
+static void unpack_zeros(const nbits_job *j, int64_t n, float *zeros)
 {
     const nbits *p = j->p;
-    lnt_nbits_column c = {.weights = j->weights + n * p->column_bytes,
-                          .scales = j->scales + n * p->blocks,
-                          .zeros = j->zeros ? j->zeros + n * p->blocks : NULL,
-                          .blocks = p->blocks,
-                          .block_log2 = p->block_log2};
-    if (!j->packed_zeros)
-        return c;
     const uint8_t *packed = j->packed_zeros + n * p->zero_bytes;
     if (p->bits == 4 && p->kernels->numbers)
         p->kernels->numbers(packed, p->blocks, zeros);
     else
         for (int64_t b = 0; b < p->blocks; b++)
             zeros[b] = (float)packed_at(packed, b, p->bits);
-    c.zeros = zeros;
-    return c;
+}
+
+/* Column n, whose zero points are those unpacked if they are packed. */
+static inline lnt_nbits_column column_of(const nbits_job *j, int64_t n, const float *unpacked)
+{
+    const nbits *p = j->p;
+    return (lnt_nbits_column){.weights = j->weights + n * p->column_bytes,
+                              .scales = j->scales + n * p->blocks,
+                              .zeros = j->packed_zeros ? unpacked
+                                       : j->zeros      ? j->zeros + n * p->blocks
+                                                       : NULL,
+                              .blocks = p->blocks,
+                              .block_log2 = p->block_log2};
 }
 
 /* Floats of a panel's scales and zero points, and of its columns' zero points, whole vectors. */
@@ -149,16 +153,26 @@ static float *room_of(const nbits_job *j, unsigned thread)
     return (float *)(j->scratch + j->p->ordered_bytes + thread * j->p->thread_bytes);
 }
 
+/* Some columns' zero points are stored before the first is read: a read so soon would wait for the store. */
+static void dot_some(const nbits_job *j, int64_t n, int64_t columns, float *room)
+{
+    const nbits *p = j->p;
+    const int64_t step = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL);
+    for (int64_t i = 0; i < columns && j->packed_zeros; i++)
+        unpack_zeros(j, n + i, room + i * step);
+    for (int64_t i = 0; i < columns; i++) {
+        const lnt_nbits_column c = column_of(j, n + i, room + i * step);
+        j->y[n + i] = p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch) +
+                      (j->bias ? j->bias[n + i] : 0);
+    }
+}
+
 static lnt_status dot_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const nbits_job *j = arg;
-    const nbits *p = j->p;
     (void)k;
-    for (int64_t n = begin; n < end; n++) {
-        const lnt_nbits_column c = column_of(j, n, room_of(j, thread));
-        j->y[n] =
-            p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch) + (j->bias ? j->bias[n] : 0);
-    }
+    for (int64_t n = begin; n < end; n += LNT_PANEL)
+        dot_some(j, n, lnt_least(LNT_PANEL, end - n), room_of(j, thread));
     return LNT_OK;
 }
 
@@ -176,10 +190,11 @@ static lnt_nbits_panel panel_of(const nbits_job *j, int64_t n, float *room)
     LNT_ASSERT(n >= 0 && n < p->N);
     for (int64_t i = 0; i < LNT_PANEL; i++) {
         const int64_t at = lnt_least(n + i, p->N - 1);
-        const lnt_nbits_column c = column_of(j, at, columns + i * step);
+        if (j->packed_zeros)
+            unpack_zeros(j, at, columns + i * step);
         panel.at[i] = at * p->column_bytes;
         of_scales[i] = at * p->blocks * (int64_t)sizeof(float);
-        of_zeros[i] = c.zeros ? (c.zeros - (j->zeros ? j->zeros : columns)) * (int64_t)sizeof(float) : 0;
+        of_zeros[i] = j->packed_zeros ? i * step * (int64_t)sizeof(float) : of_scales[i];
     }
     p->kernels->beside(j->scales, of_scales, p->blocks, scales);
     if (!j->zeros && !j->packed_zeros)
