@@ -132,7 +132,8 @@ static void multiply(const block *b, const run *r)
     }
 }
 
-/* What is added to the logits of query i at keys [first, first + keys): its mask, and nothing is left outside its range. */
+/* What is added to the logits of query i at keys [first, first + keys): its mask, or that nothing be left outside its
+ * range. */
 static void fill_bias(const block *b, unsigned i, int64_t first, int64_t keys, float *bias)
 {
     static const float never = -INFINITY;
