@@ -324,13 +324,14 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
 # Where a library has every level, what prepares products and threads; on 64-bit ARM, where it has less room, what chooses
 # kernels, or moves single elements, too.
 SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(patsubst %,runtime/%.c,arena_blocks declared thread_pool) \
-             $(patsubst %,ops/%.c,data/data image/pool_double image/pooling nbits/matmul_nbits product quant/qconv_panels quant/qmatmul))
+             $(patsubst %,ops/%.c,data/data image/pool_double image/pooling nbits/matmul_nbits product quant/qconv_panels quant/qmatmul \
+             recurrent/rnn_steps rows/groupnorm))
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c base/operand.c formats/hash.c runtime/run.c \
              $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/concat data/gather \
              data/pad data/scatter data/select data/sort data/topk element elementwise/binarizer elementwise/typed \
-             elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms image/pooling quant/qconv_depthwise \
+             elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms quant/qconv_depthwise \
              quant/qconv_image quant/qgemm_driver quant/quantize_linear recurrent/rnn_product rows/batchnorm \
-             rows/argmax rows/groupnorm rows/layernorm rows/reduce rows/reduce_typed rows/row_double rows/softmax window))
+             rows/argmax rows/layernorm rows/reduce rows/reduce_typed rows/row_double rows/softmax window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.
 compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))

@@ -280,6 +280,7 @@ typedef struct pass {
     uint8_t dtype[2];
     int16_t in[MAX_OPERANDS];
     bool chooses_rows; /* Where with one condition for a whole row */
+    bool one;          /* operand 1 is one element for a whole row, and the loop takes it so */
 } pass;
 
 typedef struct typed_params {
@@ -376,6 +377,8 @@ static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
         copy_row(at[m->n_in], at[chosen], &m->operand[chosen], last, cols);
         return true;
     }
+    if (p->one)
+        return p->loop(&(lnt_typed_args){.out = at[2], .in = {at[0], at[1]}, .n = cols, .one = true});
     for (int64_t i = 0; i < cols; i += step) {
         lnt_typed_args a = {.n = lnt_least(step, cols - i),
                             .param = p->param,
@@ -420,7 +423,8 @@ static int64_t rows_at_once(const pass *p, int64_t cols)
     const unsigned last = m->rank - 1;
     const int64_t *result = m->operand[m->n_in].stride;
     int64_t size = 1;
-    if (cols == 0 || cols > SHORT_ROW || p->chooses_rows || result[last] != 1 || result[last - 1] != cols)
+    if (cols == 0 || cols > SHORT_ROW || (p->one && cols >= SHORT_ROW / 4) || p->chooses_rows ||
+        result[last] != 1 || result[last - 1] != cols)
         return 1;
     for (unsigned o = 0; o < m->n_in; o++)
         size = m->operand[o].size > size ? m->operand[o].size : size;
@@ -639,9 +643,14 @@ static lnt_status bind_typed_chain(lnt_site *site)
     typed_params *t = begin_passes(site, site->n_in - 1 + mean);
     if (!t)
         return site->err->code;
-    for (unsigned i = 1; i < site->n_in; i++)
+    for (unsigned i = 1; i < site->n_in; i++) {
         LNT_TRY(add_pass(site, t, lnt_typed_binary(site, dtype),
                          (const int[]){i == 1 ? 0 : FROM_RESULT, (int)i}, 2));
+        pass *p = &t->pass[t->n - 1];
+        const unsigned last = p->map.rank - 1;
+        p->one = lnt_typed_takes_one(site, dtype) && p->map.operand[0].stride[last] == 1 &&
+                 p->map.operand[1].stride[last] == 0;
+    }
     if (mean)
         return add_pass(site, t, lnt_typed_real(site->node, dtype, t->pass[t->n].param),
                         (const int[]){FROM_RESULT}, 1);

@@ -669,7 +669,7 @@ static bool is_source(const lnt_code *c, const lnt_view *view)
 static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     const int64_t width = c->kernels->width, lane = (int64_t)cell_bytes(c->kernels->cell), last = cols - width;
-    const bool whole = cols % width == 0 || (c->instr[0].takes_rows && !is_source(c, view));
+    const bool whole = cols % width == 0 || (LNT_LONG_VECTORS && c->instr[0].takes_rows && !is_source(c, view));
     _Alignas(64) float scalar[3][ROWS_AT_ONCE * LNT_VECTOR_MAX], tail[LNT_VECTOR_MAX];
     lnt_instr_args args = {.imm = c->instr[0].imm}, end = {.imm = args.imm, .n = width, .dst = tail};
     int64_t pitch[3] = {0};

@@ -32,7 +32,12 @@ typedef struct lnt_instr_args {
 
 typedef void (*lnt_instr_fn)(const lnt_instr_args *a);
 
-/* Instructions of operands that are broadcast: they take rows at levels that do. */
+/* Instructions of operands that are broadcast: they take rows at levels of long vectors, which x86 alone has. */
+#if defined(__x86_64__)
+enum { LNT_LONG_VECTORS = true };
+#else
+enum { LNT_LONG_VECTORS = false };
+#endif
 #define LNT_TAKES_ROWS(op)                                                                                   \
     ((op) == LNT_I_ADD || (op) == LNT_I_SUB || (op) == LNT_I_MUL || (op) == LNT_I_DIV || (op) == LNT_I_MIN ||  \
      (op) == LNT_I_MAX || (op) == LNT_I_PRELU || (op) >= LNT_C_MUL_ADD)

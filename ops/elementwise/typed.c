@@ -158,6 +158,19 @@ lnt_typed_fn lnt_typed_binary(const lnt_site *site, lnt_dtype dtype)
     return dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
 }
 
+bool lnt_typed_takes_one(const lnt_site *site, lnt_dtype dtype)
+{
+    switch (row_of(site->node)) {
+    case LNT_TYPED_Add:
+    case LNT_TYPED_Sub:
+    case LNT_TYPED_Mul:
+    case LNT_TYPED_Min:
+    case LNT_TYPED_Max: return LNT_TYPED_TAKES_ONE(dtype);
+    case LNT_TYPED_Div: return LNT_TYPED_TAKES_ONE(dtype) && dtype == LNT_DOUBLE;
+    default: return false;
+    }
+}
+
 lnt_typed_fn lnt_typed_bound(const lnt_site *site, bool upper, lnt_dtype dtype)
 {
     const lnt_typed_row bound = upper ? LNT_TYPED_Min : LNT_TYPED_Max;

@@ -10,6 +10,7 @@ typedef struct lnt_typed_args {
     void *out;
     const void *in[3];
     int64_t n;
+    bool one; /* in[1] is one element for all, of loops that lnt_typed_takes_one names */
     const double *param; /* attributes, as the lookup filled them */
     const lnt_kernels *kernels;
     uint8_t dtype[2]; /* of in[0] and in[1] */
@@ -17,6 +18,15 @@ typedef struct lnt_typed_args {
 
 /* False if the data holds what the operator cannot take: division by zero, the smallest integer by -1. */
 typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
+
+/* Which types' loops do so: those that models compute with, where a library has room for them. */
+#if defined(__x86_64__)
+#define LNT_TYPED_TAKES_ONE(dtype)                                                                           \
+    ((dtype) == LNT_INT8 || (dtype) == LNT_UINT8 || (dtype) == LNT_INT32 || (dtype) == LNT_INT64 ||          \
+     (dtype) == LNT_DOUBLE)
+#else
+#define LNT_TYPED_TAKES_ONE(dtype) false
+#endif
 
 /* Fmod takes the sign of the dividend, Mod that of the divisor. */
 #define LNT_TYPED_LIST(X)                                                                                    \

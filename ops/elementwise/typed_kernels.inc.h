@@ -74,6 +74,29 @@
         }                                                                                                    \
         return true;                                                                                         \
     }
+/* The same, or of one y, which then is not written out as often as there are x. */
+#define BINARY_ONE(name, type, dtype, result_type, result)                                                   \
+    HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
+    {                                                                                                        \
+        const type *px = a->in[0], *py = a->in[1];                                                           \
+        result_type *out = a->out;                                                                           \
+        const int64_t n = a->n;                                                                              \
+        if (LNT_TYPED_TAKES_ONE(LNT_##dtype) && a->one) {                                                    \
+            const type y = *py;                                                                              \
+            LNT_INDEPENDENT                                                                                  \
+            for (int64_t i = 0; i < n; i++) {                                                                \
+                const type x = px[i];                                                                        \
+                out[i] = (result_type)(result);                                                              \
+            }                                                                                                \
+            return true;                                                                                     \
+        }                                                                                                    \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = px[i], y = py[i];                                                                 \
+            out[i] = (result_type)(result);                                                                  \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
 #define UNARY(name, type, dtype, result)                                                                     \
     HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
     {                                                                                                        \
@@ -189,9 +212,9 @@
 
 /* What is the same bits for signed and unsigned. */
 #define WRAPPING_LOOPS(type, dtype, utype, udtype, real)                                                     \
-    BINARY(Add, type, dtype, type, WRAP(utype, +))                                                           \
-    BINARY(Sub, type, dtype, type, WRAP(utype, -))                                                           \
-    BINARY(Mul, type, dtype, type, WRAP(utype, *))                                                           \
+    BINARY_ONE(Add, type, dtype, type, WRAP(utype, +))                                                       \
+    BINARY_ONE(Sub, type, dtype, type, WRAP(utype, -))                                                       \
+    BINARY_ONE(Mul, type, dtype, type, WRAP(utype, *))                                                       \
     BINARY(Equal, type, dtype, uint8_t, x == y)                                                              \
     BINARY(BitwiseAnd, type, dtype, type, x &y)                                                              \
     BINARY(BitwiseOr, type, dtype, type, x | y)                                                              \
@@ -215,10 +238,10 @@
     UNARY(Same, type, dtype, x)                                                                              \
     UNARY(Sign, type, dtype, x > 0)
 #define REAL_LOOPS(type, dtype, utype, udtype, real)                                                         \
-    BINARY(Add, type, dtype, type, x + y)                                                                    \
-    BINARY(Sub, type, dtype, type, x - y)                                                                    \
-    BINARY(Mul, type, dtype, type, (x * y))                                                                  \
-    BINARY(Div, type, dtype, type, x / y)                                                                    \
+    BINARY_ONE(Add, type, dtype, type, x + y)                                                                \
+    BINARY_ONE(Sub, type, dtype, type, x - y)                                                                \
+    BINARY_ONE(Mul, type, dtype, type, (x * y))                                                              \
+    BINARY_ONE(Div, type, dtype, type, x / y)                                                                \
     BINARY(Equal, type, dtype, uint8_t, x == y)                                                              \
     BINARY(Fmod, type, dtype, type, fmod((double)x, (double)y))                                              \
     BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)                     \
@@ -289,8 +312,8 @@ static inline double hyperbolic_tangent(double x)
     BOUNDED(Tanh, -20.0, 20.0, hyperbolic_tangent(x)) /* beyond them it is 1 */
 /* x != x comes first so that a NaN on either side is the result. */
 #define ALL_LOOPS(type, dtype, utype, udtype, real)                                                          \
-    BINARY(Min, type, dtype, type, x != x || x < y ? x : y)                                                  \
-    BINARY(Max, type, dtype, type, x != x || x > y ? x : y)                                                  \
+    BINARY_ONE(Min, type, dtype, type, x != x || x < y ? x : y)                                              \
+    BINARY_ONE(Max, type, dtype, type, x != x || x > y ? x : y)                                              \
     BINARY(Less, type, dtype, uint8_t, x < y)                                                                \
     BINARY(LessOrEqual, type, dtype, uint8_t, x <= y)                                                        \
     BINARY(Greater, type, dtype, uint8_t, x > y)                                                             \

@@ -369,7 +369,7 @@ static void make_panels(const lnt_kernel *k, const block *b, const depth_range *
     tile->b_row = LNT_PANEL;
     tile->b_panel = panel;
     for (size_t i = n / LNT_PANEL; i < (n + columns + LNT_PANEL - 1) / LNT_PANEL; i++, to += panel)
-        if (p->packs || p->packs_rest)
+        if (!LNT_TRIMMED && (p->packs || p->packs_rest))
             pack_panel(k, p, (const float *)from->b + i * LNT_PANEL * p->b_column, from->depth,
                        p->columns - i * LNT_PANEL, to);
         else
@@ -401,7 +401,7 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
             const size_t limit = n < p->in_place && p->in_place < end ? p->in_place : end;
             stop = limit - n < at_once ? limit : n + at_once;
             const void *next = p->kernels->fetches ? read_next(b, i, stop) : NULL;
-            if (n >= p->in_place)
+            if ((LNT_HAS_HALVES || !LNT_TRIMMED) && n >= p->in_place)
                 make_panels(k, b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &near, &tile, n, stop);

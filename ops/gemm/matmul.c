@@ -371,9 +371,10 @@ static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
     plan->b_row = LNT_PANEL;
     plan->b_panel = (size_t)m->p.K * LNT_PANEL;
     const bool plain = !b->packed && !m->p.trans_b, whole = m->p.N % LNT_PANEL == 0;
-    const bool in_place = plain && reads_in_place(m, whole) && (whole || !site->half);
+    const bool parts = !LNT_TRIMMED && !site->half; /* may B be packed in parts? */
+    const bool in_place = plain && reads_in_place(m, whole) && (whole || parts);
     plan->packs_rest = in_place && !whole;
-    plan->packs = !b->packed && !in_place && packs_panels(m) && !site->half;
+    plan->packs = parts && !b->packed && !in_place && packs_panels(m);
     if (in_place || plan->packs) {
         plan->b_row = m->p.trans_b ? 1 : (size_t)m->p.N;
         plan->b_column = m->p.trans_b ? (size_t)m->p.K : 1;

@@ -2,7 +2,7 @@
  * or reads them (ops/conv/row_fusion.h). */
 #include "ops/op.h"
 
-#include "base/lnt_assert.h"
+#include "formats/packed.h"
 #include "ops/conv/row_fusion.h"
 #include "ops/copy.h"
 #include "ops/kernels.h"
@@ -100,11 +100,11 @@ static bool is_turned(const lnt_operand *o)
     return o->order == LNT_ORDER_CHANNELS_LAST;
 }
 
-/* Of images whose elements have 4 bytes. */
+/* Of images whose elements have 4 bytes; a trimmed library does without. */
 static bool turns_images(const lnt_site *site)
 {
     const lnt_operand *x = site->in[0];
-    return x->rank == 4 && lnt_dtype_size(x->dtype) == 4 && is_turned(x) != is_turned(site->out[0]);
+    return !LNT_TRIMMED && x->rank == 4 && lnt_dtype_size(x->dtype) == 4 && is_turned(x) != is_turned(site->out[0]);
 }
 
 static void describe(const lnt_operand *x, relayout *r)
@@ -142,7 +142,7 @@ lnt_status lnt_bind_relayout(lnt_site *site)
         describe(site->in[0], r);
     if (turns && is_turned(site->in[0]))
         lnt_bind_row_fusion(site, &r->w, 1, &r->fusion, &scratch);
-    if (r->fusion.producer) {
+    if (turns && r->fusion.producer) {
         lnt_bind_scratch(site, scratch);
         site->step->run = run_fused;
     } else {
