@@ -216,10 +216,21 @@ LNT_INLINE void unpack_of(const lnt_nbits_panel *p, int64_t first, int64_t end, 
             unpack_words(p, i, end - i < 4 ? end - i : 4, c, bits, to);
 }
 
+/* GCC 12 for 32-bit ARM shifts by 0 where it does not know the number of bits: there each has a loop of its own. */
+#if defined(__arm__)
+#define KNOWS_BITS true
+#else
+#define KNOWS_BITS false
+#endif
+
 static void unpack(const lnt_nbits_panel *p, int64_t first, int64_t end, float *to)
 {
-    if (CENTERED(4) && p->bits == 4)
+    if ((CENTERED(4) || KNOWS_BITS) && p->bits == 4)
         unpack_of(p, first, end, 4, to);
+    else if (KNOWS_BITS && p->bits == 2)
+        unpack_of(p, first, end, 2, to);
+    else if (KNOWS_BITS)
+        unpack_of(p, first, end, 8, to);
     else
         unpack_of(p, first, end, p->bits, to);
 }
