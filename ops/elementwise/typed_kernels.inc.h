@@ -60,13 +60,14 @@
 #define HOW_UINT64 RARE
 #define HOW_BOOL
 
-/* loop_NAME_DTYPE: r = result of x (and y). */
-#define BINARY(name, type, dtype, result_type, result)                                                       \
+/* loop_NAME_DTYPE: r = result of x (and y). first: a statement before the loop. */
+#define LOOP(first, name, type, dtype, result_type, result)                                                  \
     HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
     {                                                                                                        \
         const type *px = a->in[0], *py = a->in[1];                                                           \
         result_type *out = a->out;                                                                           \
         const int64_t n = a->n;                                                                              \
+        first                                                                                                \
         LNT_INDEPENDENT                                                                                      \
         for (int64_t i = 0; i < n; i++) {                                                                    \
             const type x = px[i], y = py[i];                                                                 \
@@ -74,29 +75,20 @@
         }                                                                                                    \
         return true;                                                                                         \
     }
-/* The same, or of one y, which then is not written out as often as there are x. */
+#define BINARY(name, type, dtype, result_type, result) LOOP(, name, type, dtype, result_type, result)
+/* Of one y, which is not written out as often as there are x. */
+#define OF_ONE(type, dtype, result_type, result)                                                             \
+    if (LNT_TYPED_TAKES_ONE(LNT_##dtype) && a->one) {                                                        \
+        const type y = *py;                                                                                  \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = px[i];                                                                            \
+            out[i] = (result_type)(result);                                                                  \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
 #define BINARY_ONE(name, type, dtype, result_type, result)                                                   \
-    HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
-    {                                                                                                        \
-        const type *px = a->in[0], *py = a->in[1];                                                           \
-        result_type *out = a->out;                                                                           \
-        const int64_t n = a->n;                                                                              \
-        if (LNT_TYPED_TAKES_ONE(LNT_##dtype) && a->one) {                                                    \
-            const type y = *py;                                                                              \
-            LNT_INDEPENDENT                                                                                  \
-            for (int64_t i = 0; i < n; i++) {                                                                \
-                const type x = px[i];                                                                        \
-                out[i] = (result_type)(result);                                                              \
-            }                                                                                                \
-            return true;                                                                                     \
-        }                                                                                                    \
-        LNT_INDEPENDENT                                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            const type x = px[i], y = py[i];                                                                 \
-            out[i] = (result_type)(result);                                                                  \
-        }                                                                                                    \
-        return true;                                                                                         \
-    }
+    LOOP(OF_ONE(type, dtype, result_type, result), name, type, dtype, result_type, result)
 #define UNARY(name, type, dtype, result)                                                                     \
     HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
     {                                                                                                        \
