@@ -239,6 +239,7 @@ class InferenceSession:
         self._in_numbers, self._tensors = (c.c_uint32 * 0)(), (Tensor * 0)()
         self._slots: list[_Slot] | None = None  # outputs, once it is known what there is to know before a run
         self._is_set = False  # the native session reads and writes the memory that the run to come wants
+        self._gives_state = False  # one of the inputs given, which a run moves on: it is to be set each time
 
     def __del__(self) -> None:
         if getattr(self, "_session", None):
@@ -442,7 +443,7 @@ class InferenceSession:
                 status = lib.lnt_run(self._session, self._error_ref)
             else:
                 status = lib.lnt_python_run(self._session, self._call, self._error_ref)
-                self._is_set = not (status or kept)
+                self._is_set = not (status or kept or self._gives_state)
             if status:
                 self._check(status)
             del kept
@@ -544,6 +545,7 @@ class InferenceSession:
         numbers = [self._number[name] for name in names]
         self._in_numbers, self._tensors = (c.c_uint32 * len(numbers))(*numbers), (Tensor * len(numbers))()
         self._given = {name: _Given(self._inputs[i], tensor) for name, i, tensor in zip(names, numbers, self._tensors)}
+        self._gives_state = any(given.port.is_state for given in self._given.values())
         self._slots = None
 
     def _bind(self) -> None:

@@ -212,6 +212,11 @@ def test_states_run_on(linnet):
         np.testing.assert_array_equal(t, [turn, turn])
     session.reset_states()
     np.testing.assert_array_equal(session.run(["y"], {"x": np.ones(2, np.float32)})[0], [-1, -1])
+    for fed in (10, 10, 10, 20, 20):
+        total = session.run(["t"], {"x": np.ones(2, np.float32), "s": np.full(2, fed, np.float32)})[0]
+        np.testing.assert_array_equal(total, [fed + 1, fed + 1])
+    for turn in (22, 23, 24):
+        np.testing.assert_array_equal(session.run(["t"], {"x": np.ones(2, np.float32)})[0], [turn, turn])
 
 
 def test_every_unsupported_node_is_named(linnet):
