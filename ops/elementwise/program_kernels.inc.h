@@ -171,7 +171,7 @@ const lnt_cells LNT_SIMD_NAME(lnt_cells) = {
 
 const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
     .width = LNT_VL,
-    .takes_rows = LNT_VL >= 8,
+    .takes_rows = LNT_LONG_VECTORS && LNT_VL >= 8,
     .cell = LNT_CELL_F32,
     .instr =
         {

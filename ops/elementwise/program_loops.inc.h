@@ -8,14 +8,16 @@
 
 /* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
 
+#define ARGUMENTS                                                                                            \
+    const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                      \
+    const elem *const s0 = ELEMS(a->src[0]), *const s1 = ELEMS(a->src[1]), *const s2 = ELEMS(a->src[2]);       \
+    elem *const dst = ELEMS_OUT(a->dst);                                                                     \
+    const vf P = v_splat_float(a->imm[0]), Q = v_splat_float(a->imm[1]);                                     \
+    (void)step1, (void)step2, (void)s1, (void)s2, (void)P, (void)Q;
 #define LOOP(name, result, ...)                                                                              \
     static void instr_##name(const lnt_instr_args *a)                                                        \
     {                                                                                                        \
-        const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                  \
-        const elem *const s0 = ELEMS(a->src[0]), *const s1 = ELEMS(a->src[1]), *const s2 = ELEMS(a->src[2]);   \
-        elem *const dst = ELEMS_OUT(a->dst);                                                                 \
-        const vf P = v_splat_float(a->imm[0]), Q = v_splat_float(a->imm[1]);                                 \
-        (void)step1, (void)step2, (void)s1, (void)s2, (void)P, (void)Q;                                      \
+        ARGUMENTS                                                                                            \
         for (int64_t i = 0; i < n; i += LNT_VL) {                                                            \
             const vf A = v_load(s0 + i * step0);                                                             \
             __VA_ARGS__                                                                                      \
@@ -25,16 +27,12 @@
 
 /* Of rows, where vectors are long: the last one may share lanes with the one before it; so may the second of a long
  * row, from where vectors as long as a cache line lie in one line each. */
-#if LNT_VL >= 8
+#if defined(__x86_64__) && LNT_VL >= 8
 #define ROWS(name, result, ...)                                                                              \
     static void instr_##name(const lnt_instr_args *a)                                                        \
     {                                                                                                        \
-        const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                  \
-        const elem *const s0 = ELEMS(a->src[0]), *const s1 = ELEMS(a->src[1]), *const s2 = ELEMS(a->src[2]);   \
-        elem *const dst = ELEMS_OUT(a->dst);                                                                 \
-        const vf P = v_splat_float(a->imm[0]), Q = v_splat_float(a->imm[1]);                                 \
+        ARGUMENTS                                                                                            \
         int64_t end = n, second = 0;                                                                         \
-        (void)step2, (void)s2, (void)P, (void)Q;                                                             \
         if (LNT_VL >= 16 && n >= 8 * LNT_VL && s0 != dst && s1 != dst && s2 != dst) {                        \
             second = LNT_VL - (int64_t)((uintptr_t)dst / sizeof(elem) % LNT_VL);                             \
             end = LNT_VL;                                                                                    \
