@@ -1,7 +1,7 @@
 /* rotary.c — RotaryEmbedding: pairs of a head's channels rotated by an angle proportional to the position. */
 #include "base/lnt_assert.h"
+#include "ops/cells.h"
 #include "ops/data/data.h"
-#include "ops/number.h"
 #include "ops/rows/row.h"
 #include "ops/vectorize.h"
 
@@ -12,28 +12,11 @@ typedef struct rotary_params {
     int64_t batch, heads, length, head, rotated; /* extents; channels of a head that are rotated */
     int64_t head_step, position_step; /* elements between heads and between positions of the input */
     bool interleaved;
+    lnt_dtype type;
+    const lnt_cells *cells;
     void (*rotate)(const struct rotary_params *p, const void *x, const void *cosine, const void *sine,
                    void *y);
 } rotary_params;
-
-/* One head at one position: channel i of the first half and of the second, or neighbors, are a pair. */
-#define ROTATE(DT, T, load, store)                                                                           \
-    static void rotate_##DT(const rotary_params *p, const void *in, const void *cosine, const void *sine,    \
-                            void *out)                                                                       \
-    {                                                                                                        \
-        const T *x = in, *c = cosine, *s = sine;                                                             \
-        T *y = out;                                                                                          \
-        const int64_t half = p->rotated / 2, step = p->interleaved ? 2 : 1,                                  \
-                      mate = p->interleaved ? 1 : half;                                                      \
-        for (int64_t i = 0; i < half; i++) {                                                                 \
-            const float a = load(x[i * step]), b = load(x[i * step + mate]);                                 \
-            y[i * step] = store(load(c[i]) * a - load(s[i]) * b);                                            \
-            y[i * step + mate] = store(load(s[i]) * a + load(c[i]) * b);                                     \
-        }                                                                                                    \
-        memcpy(y + p->rotated, x + p->rotated, (size_t)(p->head - p->rotated) * sizeof *y);                  \
-    }
-ROTATE(FLOAT16, uint16_t, lnt_f16_to_float, lnt_float_to_f16)
-ROTATE(BFLOAT16, uint16_t, lnt_bf16_to_float, lnt_float_to_bf16)
 
 static void rotate_neighbors(const float *x, const float *c, const float *s, float *y, int64_t pairs)
 {
@@ -45,12 +28,33 @@ static void rotate_neighbors(const float *x, const float *c, const float *s, flo
     }
 }
 
-static void rotate_FLOAT(const rotary_params *p, const void *in, const void *cosine, const void *sine, void *out)
+/* One head at one position: channel i of the first half and of the second, or neighbors, are a pair. */
+static void rotate_floats(const rotary_params *p, const void *x, const void *cosine, const void *sine,
+                          void *y)
 {
-    const float *x = in;
-    float *y = out;
     (p->interleaved ? rotate_neighbors : p->row->rotate_halves)(x, cosine, sine, y, p->rotated / 2);
-    memcpy(y + p->rotated, x + p->rotated, (size_t)(p->head - p->rotated) * sizeof *y);
+}
+
+/* The same of float16 or bfloat16, some pairs at a time as floats. */
+static void rotate_narrow(const rotary_params *p, const void *in, const void *cosine, const void *sine,
+                          void *out)
+{
+    enum { PAIRS = 64 };
+    const uint16_t *x = in, *c = cosine, *s = sine;
+    uint16_t *y = out;
+    const int64_t half = p->rotated / 2;
+    float pairs[2 * PAIRS], c_floats[PAIRS], s_floats[PAIRS];
+    for (int64_t i = 0, n; i < half; i += n) {
+        n = half - i < PAIRS ? half - i : PAIRS;
+        const int64_t first = p->interleaved ? 2 * i : i, second = p->interleaved ? first + n : half + i;
+        lnt_cells_to_float(p->cells, p->type, c + i, c_floats, n);
+        lnt_cells_to_float(p->cells, p->type, s + i, s_floats, n);
+        lnt_cells_to_float(p->cells, p->type, x + first, pairs, n);
+        lnt_cells_to_float(p->cells, p->type, x + second, pairs + n, n);
+        (p->interleaved ? rotate_neighbors : p->row->rotate_halves)(pairs, c_floats, s_floats, pairs, n);
+        lnt_cells_from_float(p->cells, p->type, pairs, y + first, n);
+        lnt_cells_from_float(p->cells, p->type, pairs + n, y + second, n);
+    }
 }
 
 typedef struct rotary_job {
@@ -75,6 +79,8 @@ static lnt_status rotate_positions(lnt_kernel *k, void *arg, int64_t begin, int6
         for (int64_t h = 0; h < p->heads; h++) {
             const int64_t at = (first + h * p->head_step) * job->size;
             p->rotate(p, job->x + at, job->cosine + row, job->sine + row, job->y + at);
+            const int64_t rotated = p->rotated * job->size;
+            memcpy(job->y + at + rotated, job->x + at + rotated, (size_t)(p->head * job->size - rotated));
         }
     }
     return LNT_OK;
@@ -161,12 +167,11 @@ lnt_status lnt_bind_rotary(lnt_site *site)
     p->row = site->kernels->row;
     LNT_TRY(read_layout(site, p));
     LNT_TRY(check_caches(site, p));
-    switch (site->in[0]->dtype) {
-    case LNT_FLOAT: p->rotate = rotate_FLOAT; break;
-    case LNT_FLOAT16: p->rotate = rotate_FLOAT16; break;
-    case LNT_BFLOAT16: p->rotate = rotate_BFLOAT16; break;
-    default: return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
-    }
+    p->cells = site->kernels->cells;
+    p->type = (lnt_dtype)site->in[0]->dtype;
+    p->rotate = p->type == LNT_FLOAT ? rotate_floats : rotate_narrow;
+    if (p->type != LNT_FLOAT && p->type != LNT_FLOAT16 && p->type != LNT_BFLOAT16)
+        return lnt_bind_unsupported_type(site, p->type);
     lnt_bind_in_place(site, 0, 0);
     site->step->run = run_rotary;
     return LNT_OK;

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from harness import check_against_reference, linnet
+from harness import check_against, check_against_reference, linnet
 from builder import Builder
 
 FAR = float(np.finfo(np.float32).min)
@@ -169,3 +169,22 @@ def test_same_bits_for_any_number_of_threads(tmp_path, name):
         assert done.returncode == 0, done.stderr
         results.add((tmp_path / "y.npy").read_bytes())
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
+def test_halves_are_rotated_as_floats(tmp_path, kind, interleaved):
+    """More pairs than are turned at once, and channels that are not."""
+    dtype, rng = helper.tensor_dtype_to_np_dtype(kind), np.random.default_rng(3)
+    x = rng.standard_normal([2, 3, 5, 206]).astype(dtype)
+    angle = rng.uniform(-3, 3, [2, 5, 95])
+    cosine, sine = np.cos(angle).astype(dtype), np.sin(angle).astype(dtype)
+    first, second = (x[..., :190:2], x[..., 1:190:2]) if interleaved else (x[..., :95], x[..., 95:190])
+    a, b, c, s = (v.astype(np.float32) for v in (first, second, cosine[:, None], sine[:, None]))
+    turned = [c * a - s * b, s * a + c * b]
+    y = x.copy()
+    y[..., :190] = (np.stack(turned, -1).reshape(2, 3, 5, 190) if interleaved else np.concatenate(turned, -1)).astype(dtype)
+    node = helper.make_node("RotaryEmbedding", ["x", "c", "s"], ["y"], interleaved=interleaved, rotary_embedding_dim=190)
+    infos = [helper.make_tensor_value_info(n, kind, v.shape) for n, v in (("x", x), ("c", cosine), ("s", sine), ("y", y))]
+    model = helper.make_model(helper.make_graph([node], "rotary", infos[:3], infos[3:]), opset_imports=[helper.make_opsetid("", 23)])
+    check_against(tmp_path, model, {"x": x, "c": cosine, "s": sine}, [y], ways=WAYS)
