@@ -4,6 +4,7 @@
 
 #include "convert/graph/options.h"
 #include "convert/graph/report.h"
+#include "ops/conv/conv.h"
 
 /* X(name, opt): lnt_pass_NAME(g, report), for --opt of at least that. In order. */
 #define LNT_PASS_LIST(X)                                                                                     \
@@ -35,6 +36,9 @@
 #define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);
 LNT_PASS_LIST(X)
 #undef X
+
+/* Is n a convolution that makes planes of planes as well (storage_order.c)? How then. */
+bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind);
 
 /* Runs those that opt wants. */
 lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);

@@ -60,21 +60,37 @@ static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operan
            lnt_conv_few_channels(lnt_ginfo(g, n->in[0])->dims[1]);
 }
 
-/* A convolution that makes planes of planes as well. */
-static bool makes_planes(const lnt_graph *g, const lnt_gnode *n)
+/* Does it add pixels around the image? */
+static bool pads(const lnt_gnode *n)
+{
+    const lnt_attr *a = lnt_gnode_attr(n, "pads");
+    bool any = false;
+    for (uint32_t i = 0; a && a->type == LNT_ATTR_INTS && i < a->count; i++)
+        any |= a->i[i] != 0;
+    return any;
+}
+
+bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)
 {
     if (!lnt_is(n, Conv))
         return false;
-    const lnt_operand *w = lnt_ginfo(g, n->in[1]), *y = lnt_ginfo(g, n->out[0]);
-    if (w->rank < 3 || w->rank > 4 || y->rank != w->rank)
-        return false;
+    const lnt_operand *x = lnt_ginfo(g, n->in[0]), *w = lnt_ginfo(g, n->in[1]), *y = lnt_ginfo(g, n->out[0]);
     lnt_node view;
     lnt_conv c;
     lnt_gnode_view(n, &view);
-    if (!lnt_conv_of_weights(&view, w, false, &c))
+    if (x->dtype != LNT_FLOAT || w->rank < 3 || x->rank != w->rank || y->rank != w->rank ||
+        !lnt_conv_of_weights(&view, w, false, &c))
         return false;
-    c.w.out[2] = y->dims[y->rank - 1];
-    return lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false) == LNT_CONV_PLANES;
+    int64_t pixels = 1;
+    for (unsigned i = 2, a = LNT_WINDOW_AXES + 2u - w->rank; i < w->rank; i++, a++) {
+        pixels = lnt_dim_mul(pixels, y->dims[i]);
+        c.w.in[a] = x->dims[i];
+        c.w.out[a] = y->dims[i];
+        c.w.before[a] = pads(n);
+    }
+    *kind = lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false);
+    return *kind == LNT_CONV_MATRIX ? pixels < 0 || pixels >= LNT_PANEL
+                                    : *kind == LNT_CONV_PLANES && w->rank <= 4;
 }
 
 /* Reads and writes by strides: input and output may differ in order. */
@@ -405,8 +421,9 @@ static void settle_planes(layouts *l)
     const lnt_graph *g = l->e.g;
     for (uint32_t i = 0; i < l->n; i++) {
         const lnt_gnode *n = l->node[i];
-        if (l->label[i] != LNT_ORDER_CHANNELS_LAST || !makes_planes(g, n) || !reads_plain(l, n) ||
-            wanted_in(l, n->out[0], LNT_ORDER_CHANNELS_LAST))
+        lnt_conv_kind ignored;
+        if (l->label[i] != LNT_ORDER_CHANNELS_LAST || !lnt_makes_planes(g, n, &ignored) ||
+            !reads_plain(l, n) || wanted_in(l, n->out[0], LNT_ORDER_CHANNELS_LAST))
             continue;
         if (lnt_edit_is_output(&l->e, n->out[0]) || wanted_in(l, n->out[0], LNT_ORDER_PLAIN))
             l->label[i] = LNT_ORDER_PLAIN;

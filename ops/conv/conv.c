@@ -261,7 +261,9 @@ static lnt_status bind_images(lnt_site *site)
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    if (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g))
+    if (kind == LNT_CONV_MATRIX && !site->half && !site->in[1]->packed)
+        return lnt_conv_bind_matrix(site, &g);
+    if (kind == LNT_CONV_MATRIX || (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g)))
         kind = LNT_CONV_PRODUCT;
     if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);

@@ -95,7 +95,8 @@ typedef enum lnt_conv_kind {
     LNT_CONV_DEPTHWISE, /* one or few input and output channels per group: conv_depthwise.c */
     LNT_CONV_STEM,      /* few channels, or few features: conv_stem.c, columns of a pixel side by side */
     LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
-    LNT_CONV_POINTS     /* the same as STEM of one tap: pixels are read in place */
+    LNT_CONV_POINTS,    /* the same as STEM of one tap: pixels are read in place */
+    LNT_CONV_MATRIX /* one tap, from planes to planes: the weights, as ONNX has them, times planes: conv_matrix.c */
 } lnt_conv_kind;
 
 /* c may have unknown extents (negative) of images, which are taken to be large enough. in: the order of the input.
@@ -126,6 +127,8 @@ bool lnt_conv_streams_rows(const lnt_site *site, const lnt_conv *c);
 
 /* For bind functions. */
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c, const lnt_store *store);
+/* Weights are no packed constant. */
+lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *c);
 /* kind: STEM, PLANES or POINTS. */
 lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, lnt_conv_kind kind, const lnt_store *store);
 

@@ -73,13 +73,17 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 {
     if (lnt_conv_is_depthwise(c))
         return LNT_CONV_DEPTHWISE;
-    if (c->transposed || c->groups != 1 || c->channels < 1 || c->features < 1 || adds)
+    if (c->transposed || c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
+    const bool planes = in == LNT_ORDER_PLAIN && !writes_pixels;
+    const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
+    if (c->groups != 1 || adds)
+        return product;
     const bool few_channels = has_few_channels(c) && has_lines(c), few_features = has_few_features(c);
     if (!writes_pixels)
         return few_channels && at_least(c->w.out[2], LNT_PLANE_PIXELS) && lnt_conv_in_planes(c, in)
                    ? LNT_CONV_PLANES
-                   : LNT_CONV_PRODUCT;
+                   : product;
     const bool points = is_points(c, in);
     const bool copies = in == LNT_ORDER_CHANNELS_LAST || lnt_conv_few_channels(c->channels);
     if (few_channels || (few_features && has_lines(c) && copies && !has_one_tap(&c->w)) ||

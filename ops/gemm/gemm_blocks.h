@@ -46,6 +46,7 @@ enum {
     LNT_SHARED_WORK = 144 * 1024,     /* as many are done by one thread before another has come to help, */
     LNT_FEW_ROWS = 4,                 /* but of fewer rows B comes slower than it is multiplied, */
     LNT_FEW_COLUMNS = 8,              /* of fewer columns A */
+    LNT_BIAS_COLUMNS = 64, /* of a bias of rows, as many as the widest tile has */
     LNT_WIDE_ROWS = 16,
     LNT_WIDE_COLUMNS = 128 /* columns of a block that pay for gathering rows, and for starting on a row of C */
 };

@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/half_kernels.h"
+#include "ops/rows/row.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,6 +80,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
     p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL && !p->packs && !p->packs_rest &&
+                !p->row_bias &&
                 lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
@@ -112,6 +114,8 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
         floats += (size_t)lnt_least(p->rows, block_rows + tile) * (size_t)(part + (int64_t)p->depth);
     p->in_place = p->widens ? 0 : p->packs_rest ? p->columns / LNT_PANEL * LNT_PANEL : p->columns;
     p->widened = p->in_place < p->columns ? widened_floats(p) : 0;
+    if (p->row_bias)
+        floats += LNT_BLOCK_ROWS * LNT_BIAS_COLUMNS;
     p->gather_bytes = lnt_round_up((p->widened + floats) * p->kernels->element, LNT_ALIGN);
 }
 
@@ -384,6 +388,26 @@ static lnt_tile_fn kernel_of(const block *b, unsigned t)
                                                                       : p->kernels->row[p->b_form];
 }
 
+/* Lays down the bias of the block's rows, each in as many columns as tiles take before the next rows'. */
+static void lay_out_bias(const lnt_kernel *k, const block *b, float *line)
+{
+    static const float zeros[LNT_BIAS_COLUMNS];
+    const lnt_gemm_call *call = b->call;
+    const float *bias = call->row_bias + (b->product * call->plan->rows + b->row) % call->row_biases;
+    for (unsigned i = 0; i < b->rows; i++, line += LNT_BIAS_COLUMNS)
+        k->kernels->row->shift_scale(zeros, line, LNT_BIAS_COLUMNS, 0, 1, bias[i]);
+}
+
+/* Rows of tile t find it where there may be a residual; columns from `first` on. */
+static void place_bias(block *b, unsigned t, size_t first, float *lines, lnt_tile *tile)
+{
+    const unsigned begin = tile_begin(b, t), rows = tile_begin(b, t + 1) - begin;
+    for (unsigned i = 0; i < rows; i++)
+        b->set[t].residual[i] =
+            lnt_moved(lines, (int64_t)((begin + i) * LNT_BIAS_COLUMNS) - (int64_t)first, sizeof *lines);
+    tile->residual = b->set[t].residual;
+}
+
 static void run_block(const lnt_kernel *k, block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
@@ -391,7 +415,13 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
         run_narrow(b, scratch);
         return;
     }
-    const size_t at_once = columns_at_once(b), end = b->column + b->columns;
+    const size_t fit = columns_at_once(b), end = b->column + b->columns;
+    float *bias = b->call->row_bias ? scratch : NULL;
+    const size_t at_once = bias ? (size_t)lnt_least((int64_t)fit, LNT_BIAS_COLUMNS) : fit;
+    if (bias) {
+        lay_out_bias(k, b, bias);
+        scratch += LNT_BLOCK_ROWS * LNT_BIAS_COLUMNS;
+    }
     for (size_t i = 0; i < depth_blocks(p); i++) {
         const depth_range r = depth_block(b, i);
         lnt_tile tile = common_tile(b, &r);
@@ -405,6 +435,8 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
                 make_panels(k, b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &near, &tile, n, stop);
+                if (bias && r.ends)
+                    place_bias(b, t, n, bias, &tile);
                 if (p->kernels->fetches)
                     fetch_ahead(b, t, &r, n == b->column, next, &tile);
                 kernel_of(b, t)(&tile);

@@ -55,6 +55,7 @@ struct lnt_gemm_plan {
     int64_t epilogue_columns;     /* column where product p starts: p * this */
     int64_t row_step;             /* floats between neighboring rows of A */
     bool gathers;                 /* rows_of may gather: room is kept for it */
+    bool row_bias;                /* calls have one */
 
     /* Set by lnt_gemm_plan_blocks. */
     bool narrow;      /* so few columns that they are laid out one by one */
@@ -86,6 +87,9 @@ struct lnt_gemm_call {
     const float *residual; /* the output's first, with its strides; or NULL */
     const float *bias;     /* [columns] of each product one after the other, or NULL */
     size_t bias_product;   /* floats from product to product of bias */
+    /* [row_biases] of all products' rows one after the other, then from the first again; or NULL. No residual then. */
+    const float *row_bias;
+    int64_t row_biases;
     char *gather;          /* threads * gather_bytes */
 };
 

@@ -143,6 +143,7 @@ static lnt_status bind_batch(lnt_site *site, lnt_matmul *m)
         count = 1;
     }
     m->batch = count;
+    m->matrices_b = in_b;
     size_t *offsets = lnt_bump_alloc(site->memory, (2 * (size_t)count + 1) * sizeof *offsets, site->err);
     if (!offsets)
         return LNT_E_MEMORY;
@@ -183,9 +184,11 @@ enum {
 };
 
 /* May tiles read B in place? Of few rows also where columns are left behind the last whole panel, which are a tile of
- * their own. */
+ * their own. Where the bias is one of rows, columns are pixels, and how many there are may change no sum. */
 static bool reads_in_place(const lnt_matmul *m, bool whole)
 {
+    if (m->row_bias)
+        return m->p.M <= DIRECT_ROWS;
     return m->p.M <= DIRECT_ROWS ? m->p.N >= LNT_PANEL
                                  : whole && (m->p.N <= DIRECT_COLUMNS ||
                                              m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N);
@@ -194,7 +197,7 @@ static bool reads_in_place(const lnt_matmul *m, bool whole)
 /* Or are its panels packed as they are needed, once for all rows? */
 static bool packs_panels(const lnt_matmul *m)
 {
-    return m->p.N > LNT_NARROW_COLUMNS && m->p.M <= LNT_BLOCK_ROWS;
+    return (m->row_bias || m->p.N > LNT_NARROW_COLUMNS) && m->p.M <= LNT_BLOCK_ROWS;
 }
 
 static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
@@ -232,13 +235,13 @@ static void expand_c(const lnt_matmul *m, const float *c, float *dst)
         }
 }
 
-static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
+lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_matmul *m = s->params;
     LNT_ASSERT(!m->pack_b || m->scratch_b <= s->scratch_bytes);
     LNT_ASSERT(!m->transpose_a || m->scratch_a <= s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
-    const float *a = lnt_in(k, s, 0), *b = lnt_in(k, s, 1), *c = lnt_in(k, s, 2);
+    const float *a = lnt_in(k, s, m->a), *b = lnt_in(k, s, m->b), *c = m->has_c ? lnt_in(k, s, 2) : NULL;
     if (m->pack_b) {
         float *packed = (float *)(void *)(scratch + m->scratch_b);
         LNT_TRY(lnt_gemm_pack(k, &m->packed, LNT_FLOAT, b, packed));
@@ -266,7 +269,10 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
         call.bias = c;
     else if (m->has_c)
         call.residual = c;
-    if (m->store.bias >= 0)
+    if (m->store.bias >= 0 && m->row_bias) {
+        call.row_bias = lnt_in(k, s, (unsigned)m->store.bias);
+        call.row_biases = m->matrices_a * m->p.M;
+    } else if (m->store.bias >= 0)
         call.bias = lnt_in(k, s, (unsigned)m->store.bias);
     if (m->store.residual >= 0)
         call.residual = lnt_in(k, s, (unsigned)m->store.residual);
@@ -364,7 +370,7 @@ static bool has_few_rows(const lnt_site *site, const lnt_matmul *m)
 /* Chooses where B is read from; *bytes grows by the scratch memory for it. */
 static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
-    const lnt_operand *b = site->in[1];
+    const lnt_operand *b = site->in[m->b];
     lnt_gemm_plan *plan = &m->plan;
     size_t packed_bytes;
     plan->b_form = lnt_b_form_of(b);
@@ -385,11 +391,9 @@ static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
     lnt_matmul_scale_offsets(m, (size_t)m->p.K * lnt_round_up((size_t)m->p.N, LNT_PANEL));
     if (b->packed)
         return LNT_OK;
-    const lnt_operand batch = batch_of(b);
-    const int64_t groups = lnt_operand_count(&batch);
-    if (m->p.K > UINT32_MAX || m->p.N > UINT32_MAX || groups > UINT32_MAX)
+    if (m->p.K > UINT32_MAX || m->p.N > UINT32_MAX || m->matrices_b > UINT32_MAX)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "matrix B is too large");
-    m->packed = lnt_packed_panels(m->p.trans_b ? LNT_SOURCE_NK : LNT_SOURCE_KN, (uint32_t)groups,
+    m->packed = lnt_packed_panels(m->p.trans_b ? LNT_SOURCE_NK : LNT_SOURCE_KN, (uint32_t)m->matrices_b,
                                   (uint32_t)m->p.K, (uint32_t)m->p.N);
     if (!lnt_packed_bytes(&m->packed, &packed_bytes))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "matrix B is too large");
@@ -439,31 +443,16 @@ lnt_status lnt_matmul_begin(lnt_site *site, lnt_matmul **out)
     if (!m)
         return LNT_E_MEMORY;
     m->p = matrices_of(site->node, site->in[0], site->in[1]);
+    m->b = 1;
     LNT_TRY(bind_batch(site, m));
     find_c(site, m);
     return LNT_OK;
 }
 
-static lnt_status bind_product(lnt_site *site)
+lnt_status lnt_matmul_plan(lnt_site *site, lnt_matmul *m, size_t bytes)
 {
     static const ptrdiff_t no_offset[1] = {0};
-    const lnt_operand *out = site->out[0];
-    size_t bytes = 0;
-    lnt_matmul *m;
-    LNT_TRY(lnt_matmul_begin(site, &m));
-    if (has_few_rows(site, m)) {
-        lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
-        m->row = site->kernels->row;
-        site->step->run = run_few_rows;
-        return LNT_OK;
-    }
-    bind_turn(site, m, &bytes);
-    bind_c(site, m, &bytes);
     LNT_TRY(bind_b(site, m, &bytes));
-    const bool own_bias = m->has_c && !m->stride_c[0], own_residual = m->has_c && m->stride_c[0];
-    LNT_TRY(lnt_bind_store(site, out->rank - 1u, own_bias ? 2 : -1, !own_residual, &m->store));
-    if (own_bias)
-        m->store.bias = -1; /* C may be scaled first */
     lnt_gemm_plan *plan = &m->plan;
     plan->kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm;
     plan->rows_of = rows_of_matrix;
@@ -478,15 +467,36 @@ static lnt_status bind_product(lnt_site *site)
     plan->scale = m->p.alpha;
     plan->low = m->store.low;
     plan->high = m->store.high;
-    plan->epilogue = m->store.program;
+    plan->row_bias = m->row_bias;
+    plan->epilogue = m->row_bias ? NULL : m->store.program;
     plan->epilogue_rows = m->p.M;
     lnt_gemm_plan_blocks(plan);
     if (m->store.residual >= 0 && lnt_gemm_in_place(plan))
         lnt_bind_in_place(site, 0, (unsigned)m->store.residual);
     m->scratch_gather = bytes;
     lnt_bind_scratch(site, bytes + plan->gather_bytes * site->threads);
-    site->step->run = run_product;
+    site->step->run = lnt_matmul_run;
     return LNT_OK;
+}
+
+static lnt_status bind_product(lnt_site *site)
+{
+    size_t bytes = 0;
+    lnt_matmul *m;
+    LNT_TRY(lnt_matmul_begin(site, &m));
+    if (has_few_rows(site, m)) {
+        lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
+        m->row = site->kernels->row;
+        site->step->run = run_few_rows;
+        return LNT_OK;
+    }
+    bind_turn(site, m, &bytes);
+    bind_c(site, m, &bytes);
+    const bool own_bias = m->has_c && !m->stride_c[0], own_residual = m->has_c && m->stride_c[0];
+    LNT_TRY(lnt_bind_store(site, site->out[0]->rank - 1u, own_bias ? 2 : -1, !own_residual, &m->store));
+    if (own_bias)
+        m->store.bias = -1; /* C may be scaled first */
+    return lnt_matmul_plan(site, m, bytes);
 }
 
 /* Operands of a product of halves: A, and a C that is added element by element as it is. */

@@ -18,6 +18,9 @@ typedef struct lnt_matrices {
 /* What a bound product knows. */
 typedef struct lnt_matmul {
     lnt_matrices p;
+    unsigned a, b; /* inputs of the node */
+    bool row_bias; /* store.bias is of rows, those of as many products as there are matrices of A */
+    int64_t matrices_a, matrices_b;
     int64_t batch;          /* products to compute, after merging */
     const size_t *offset_a; /* [batch] elements from A to its matrix */
     size_t *offset_b;
@@ -38,6 +41,11 @@ typedef struct lnt_matmul {
 lnt_status lnt_matmul_begin(lnt_site *site, lnt_matmul **out);
 /* Once it is known how B is stored: elements in one of its matrices. */
 void lnt_matmul_scale_offsets(const lnt_matmul *m, size_t elements);
+
+/* Plans the product of floats, or halves, that *m describes but for what is in scratch memory; bytes of that are
+ * taken. */
+lnt_status lnt_matmul_plan(lnt_site *site, lnt_matmul *m, size_t bytes);
+lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s);
 
 /* Products of double, int32, uint32, int64 and uint64 (matmul_number.c). */
 lnt_status lnt_bind_matmul_number(lnt_site *site);
