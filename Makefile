@@ -316,7 +316,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(fi
 SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,bind control halves join load session model_info options plan resources \
              request states text trace) \
-         $(foreach f,attention attention_blocks cast cast_small conv conv_algorithm conv_depthwise conv_images conv_matrix conv_stem \
+         $(foreach f,attention attention_blocks cast cast_small conv conv_algorithm conv_depthwise conv_images conv_matrix conv_planes conv_stem \
              conv_transpose conv_winograd cumulative custom det dynamic_conv dynamic_matmul einsum einsum_product elementwise \
              embed_layernorm evaluate expand fourier gemm_store gridsample half_step linear_attention loss lpnorm matmul \
              op program program_map program_node qconv qlinear qreal random relayout reshape rnn \

@@ -21,11 +21,11 @@ static bool holds_least(const lnt_gvalue *v)
     return memchr(v->info.data, v->info.dtype == LNT_UINT8 ? 0 : 0x80, v->bytes) != NULL;
 }
 
-/* A convolution whose weights are rows of a product as they are (ops/conv/conv_matrix.c). */
-static bool reads_matrix(const lnt_graph *g, const lnt_gnode *n, unsigned i)
+/* A convolution whose weights are taken as they are (ops/conv/conv_matrix.c, conv_planes.c). */
+static bool reads_plain(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
     lnt_conv_kind kind;
-    return i == 1 && lnt_makes_planes(g, n, &kind) && kind == LNT_CONV_MATRIX &&
+    return i == 1 && lnt_makes_planes(g, n, &kind) && kind != LNT_CONV_PLANES &&
            lnt_ginfo(g, n->in[0])->order == LNT_ORDER_PLAIN &&
            lnt_ginfo(g, n->out[0])->order == LNT_ORDER_PLAIN;
 }
@@ -33,7 +33,7 @@ static bool reads_matrix(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 /* The record node n wants for its constant input i; false if it takes it as it is. */
 static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *record)
 {
-    if (n->dead || !lnt_is_constant(g, n->in[i]) || reads_matrix(g, n, i))
+    if (n->dead || !lnt_is_constant(g, n->in[i]) || reads_plain(g, n, i))
         return false;
     lnt_node view;
     lnt_gnode_view(n, &view);

@@ -89,6 +89,8 @@ bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kin
         c.w.before[a] = pads(n);
     }
     *kind = lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false);
+    if (*kind == LNT_CONV_EACH)
+        return pixels > 0; /* of open extents there may be few */
     return *kind == LNT_CONV_MATRIX ? pixels < 0 || pixels >= LNT_PANEL
                                     : *kind == LNT_CONV_PLANES && w->rank <= 4;
 }

@@ -15,7 +15,7 @@ typedef struct lnt_check_report {
 } lnt_check_report;
 
 /* X(family): lnt_status lnt_check_FAMILY(level, seed, report). */
-#define LNT_CHECK_LIST(X) X(gemm) X(winograd) X(row) X(program) X(qgemm) X(qconv) X(attend) X(nbits)
+#define LNT_CHECK_LIST(X) X(gemm) X(winograd) X(plane) X(row) X(program) X(qgemm) X(qconv) X(attend) X(nbits)
 
 /* Each adds to *r, which the caller zeroes, and returns E_INTERNAL if a kernel of the level is wrong,
  * E_MEMORY if there is too little to test with. A level the CPU lacks must not be asked for. Kernels that a

@@ -261,8 +261,13 @@ static lnt_status bind_images(lnt_site *site)
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    if (kind == LNT_CONV_MATRIX && !site->half && !site->in[1]->packed)
+    const bool plain = !site->half && !site->in[1]->packed;
+    if (kind == LNT_CONV_MATRIX && plain)
         return lnt_conv_bind_matrix(site, &g);
+    if (LNT_HAS_PLANES && kind == LNT_CONV_EACH && plain && site->kernels->conv->plane)
+        return lnt_conv_bind_planes(site, &g);
+    if (kind == LNT_CONV_EACH)
+        kind = LNT_CONV_DEPTHWISE;
     if (kind == LNT_CONV_MATRIX || (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g)))
         kind = LNT_CONV_PRODUCT;
     if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)

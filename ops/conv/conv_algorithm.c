@@ -59,23 +59,38 @@ static bool is_points(const lnt_conv *c, lnt_order in)
            c->features <= LNT_POINTS_MAX && at_least(pixels, LNT_STEM_PIXELS);
 }
 
+/* Is each plane by itself an image? */
+static bool is_plane_by_plane(const lnt_window *w)
+{
+    return w->kernel[0] == 1 && w->stride[0] == 1 && w->before[0] == 0 && w->after[0] == 0 &&
+           w->in[0] == w->out[0] && w->in[0] != 0;
+}
+
+/* Images of two axes at most, of pixels enough, which the kernel meets one after the other; vectors of 16 hold little
+ * that is no pixel. */
+static bool has_planes(const lnt_conv *c)
+{
+    const int64_t width = c->w.out[2], pixels = lnt_dim_mul(c->w.out[1], width);
+    if (width > 0 && 4 * width < 3 * (int64_t)lnt_round_up((size_t)width, LNT_PANEL))
+        return false;
+    return !c->transposed && c->w.stride[1] == 1 && c->w.stride[2] == 1 && is_plane_by_plane(&c->w) &&
+           c->w.in[0] == 1 && at_least(pixels, LNT_PLANE_MIN);
+}
+
 /* Images of lines long enough for the kernels; of three axes, where each plane by itself is an image. */
 static bool has_lines(const lnt_conv *c)
 {
-    const lnt_window *w = &c->w;
-    const bool plane_by_plane =
-        w->kernel[0] == 1 && w->stride[0] == 1 && w->before[0] == 0 && w->after[0] == 0;
-    return plane_by_plane && w->in[0] == w->out[0] && w->in[0] != 0 && at_least(w->out[2], LNT_STEM_PIXELS) &&
-           w->out[1] != 0 && c->batch != 0;
+    return is_plane_by_plane(&c->w) && at_least(c->w.out[2], LNT_STEM_PIXELS) && c->w.out[1] != 0 &&
+           c->batch != 0;
 }
 
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
 {
+    const bool planes = in == LNT_ORDER_PLAIN && !writes_pixels;
     if (lnt_conv_is_depthwise(c))
-        return LNT_CONV_DEPTHWISE;
+        return planes && c->channels == 1 && has_planes(c) ? LNT_CONV_EACH : LNT_CONV_DEPTHWISE;
     if (c->transposed || c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
-    const bool planes = in == LNT_ORDER_PLAIN && !writes_pixels;
     const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     if (c->groups != 1 || adds)
         return product;

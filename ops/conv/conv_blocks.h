@@ -14,7 +14,13 @@ enum {
     LNT_FEW_FEATURES       = 16,  /* of a stem of many channels: lanes of the widest vectors */
     LNT_FEW_FEATURES_DEPTH = 160, /* longer sums hide what a tile of rows costs */
     LNT_POINTS_MAX         = 64,  /* channels and features of kernels of one tap */
-    LNT_DEPTHWISE_LINES    = 64   /* of the kernel, at most */
+    LNT_DEPTHWISE_LINES    = 64,  /* of the kernel, at most */
+    LNT_PLANE_MIN          = 256  /* pixels of planes that are made of each other */
+};
+
+/* Depthwise convolutions of planes (ops/conv/conv_planes.c). */
+enum {
+    LNT_PLANE_BAND_PIXELS = 4096 /* of a band of rows, which stays in the first-level cache */
 };
 
 /* Stems (ops/conv/conv_stem.c): bands of lines in scratch memory. */

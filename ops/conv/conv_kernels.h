@@ -21,6 +21,13 @@
 #define LNT_HAS_DEPTHWISE 1
 #endif
 
+/* 1: there are kernels of planes (lnt_plane). Elsewhere there is no room for them. */
+#if defined(__x86_64__) || defined(__i386__)
+#define LNT_HAS_PLANES LNT_HAS_DEPTHWISE
+#else
+#define LNT_HAS_PLANES 0
+#endif
+
 /* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
  * kernel's lines (its extent along x, or y) from pixel first + i * stride + t * spacing of an image's line,
  * as far as that lies in [0, width):
@@ -83,6 +90,22 @@ typedef struct lnt_stem {
     size_t c_step;
     float low, high;
 } lnt_stem;
+
+/* Rows of a plane that is made of another one, as far apart as lines of its kernel: c[r * c_row + i] = clamp(sum over
+ * l < lines, t < taps of x[(r + l) * x_line + i + t * spacing] * w[l * taps + t] + bias, low, high). Of x
+ * LNT_PLANE_ROWS more lines can be read, and of each LNT_PLANE_SLACK more floats. */
+typedef struct lnt_plane {
+    const float *x;
+    size_t x_line, spacing;
+    const float *w;
+    size_t lines, taps;
+    size_t rows, pixels;
+    float *c;
+    size_t c_row;
+    float bias, low, high;
+} lnt_plane;
+
+enum { LNT_PLANE_ROWS = 8, LNT_PLANE_SLACK = 64 };
 
 /* Winograd's transforms (ops/conv/winograd.h) of tiles side by side, LNT_WINOGRAD_RUN or fewer. */
 enum { LNT_WINOGRAD_RUN = 8 };
@@ -148,6 +171,7 @@ typedef struct lnt_conv_kernels {
     lnt_depthwise_fn depthwise, depthwise_pair; /* the latter of a pair of rows; NULL: singly */
     void (*stem)(const lnt_stem *s);            /* columns of a pixel side by side */
     void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
+    void (*plane)(const lnt_plane *p);          /* NULL but at x86's levels with vectors */
     /* NULL in a trimmed library without WinogradConv, and in half arithmetic: */
     void (*winograd_in)(const lnt_winograd_in *w);
     void (*winograd_out)(const lnt_winograd_out *w);

@@ -28,10 +28,18 @@
     .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
 #endif
 
+#if defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512)
+#include "ops/conv/plane.inc.h"
+#define PLANE plane
+#else
+#define PLANE NULL
+#endif
+
 #define CONV_KERNELS(pair, columns)                                                                          \
     {                                                                                                        \
-        .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL, .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL,  \
-        .stem = columns, .stem_planes = stem_planes, WINOGRAD_KERNELS                                        \
+        .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL,                                                   \
+        .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL, .stem = columns, .stem_planes = stem_planes,      \
+        .plane = PLANE, WINOGRAD_KERNELS                                                                     \
     }
 
 const lnt_conv_kernels LNT_SIMD_NAME(lnt_conv) = CONV_KERNELS(DEPTHWISE_PAIR, stem);

@@ -1,4 +1,5 @@
-"""Conv of one tap between images in ONNX order: the weights times the planes (ops/conv/conv_matrix.c)."""
+"""Conv between images in ONNX order: of one tap the weights times the planes (ops/conv/conv_matrix.c), depthwise each plane of
+another one (conv_planes.c)."""
 
 import json
 
@@ -7,7 +8,7 @@ import pytest
 from onnx import TensorProto
 
 from builder import Builder
-from harness import check_against_reference, linnet
+from harness import check_against_reference, levels, linnet
 
 WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3), ("--opt", "all", "--level", "scalar"))
 # image, features, groups
@@ -73,3 +74,58 @@ def test_no_image_is_brought_into_another_order(tmp_path, shape, features, group
     done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--json")
     assert json.loads(done.stdout)["relayouts"] == 0
 
+
+# channels, lines and pixels, kernel, attributes, features of a channel
+DEPTHWISE = [(5, (30, 47), (3, 3), {"pads": [1] * 4}, 1), (3, (17, 93), (5, 3), {"pads": [0, 2, 3, 1]}, 2),
+             (4, (64, 64), (7, 7), {}, 1), (6, (41, 16), (3, 3), {"pads": [2] * 4, "dilations": [2, 2]}, 1),
+             (2, (33, 61), (4, 5), {"pads": [3, 1, 2, 4], "dilations": [3, 2]}, 1), (7, (300,), (31,), {"pads": [15, 15]}, 1),
+             (3, (1000,), (3,), {"dilations": [9], "pads": [9, 9]}, 3), (2, (70, 129), (1, 9), {}, 1), (3, (129, 112), (1, 1), {}, 2),
+             (2, (20, 15), (19, 3), {"pads": [9, 1, 9, 1]}, 1), (1, (5, 4000), (2, 64), {}, 4)]
+
+
+def depthwise(case, bias=True, behind=(), batch=2, declared=None):
+    channels, image, kernel, attributes, times = case
+    b, shape = Builder(9), [batch, channels, *image]
+    x = b.input("x", TensorProto.FLOAT, declared or shape)
+    more = [b.weight(channels * times)] if bias else []
+    y = b.op("Conv", x, b.weight(channels * times, 1, *kernel), *more, group=channels, **attributes)
+    for op in behind:
+        y = b.op(op, y)
+    b.output(y, "y", [None] * len(shape))
+    return b.model("depthwise"), {"x": np.random.default_rng(6).standard_normal(shape).astype(np.float32)}
+
+
+@pytest.mark.parametrize("behind", [(), ("Relu",), ("Tanh",)])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("case", DEPTHWISE)
+def test_planes_of_planes(tmp_path, case, bias, behind):
+    model, feeds = depthwise(case, bias, behind)
+    check_against_reference(tmp_path, model, feeds, "--max-rel", "2e-5", ways=WAYS)
+
+
+@pytest.mark.parametrize("level", levels())
+def test_planes_at_every_level(tmp_path, level):
+    model, feeds = depthwise(DEPTHWISE[1])
+    check_against_reference(tmp_path, model, feeds, "--max-rel", "2e-5", ways=[("--level", level)])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_number_stays_where_the_kernel_meets_it(tmp_path, value):
+    model, feeds = depthwise(DEPTHWISE[0], batch=1)
+    feeds["x"][0, 2, 7, 11] = value
+    check_against_reference(tmp_path, model, feeds, "--max-rel", "2e-5", ways=WAYS)
+
+
+def test_a_kernel_too_large_for_any_memory_is_an_error(tmp_path):
+    model, feeds = depthwise((2, (20, 32), (2, 2), {"dilations": [2 ** 31, 2 ** 31], "pads": [0, 0, 2 ** 31, 2 ** 31]}, 1))
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    done = linnet("run", tmp_path / "m.onnx")
+    assert done.returncode == 2 and done.stderr.startswith("linnet run: ")
+
+
+@pytest.mark.parametrize("case", DEPTHWISE[:3])
+def test_no_plane_is_brought_into_another_order(tmp_path, case):
+    model, _ = depthwise(case)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--json")
+    assert json.loads(done.stdout)["relayouts"] == 0

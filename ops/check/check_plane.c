@@ -1,0 +1,116 @@
+/* check_plane.c — a plane made of another one (lnt_plane) at a level against plain loops in double. */
+#include "ops/check/check.h"
+
+#include "base/memory.h"
+#include "ops/conv/conv_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    CASES = 400,
+    ROWS_MAX = 13,
+    PIXELS_MAX = 150,
+    LINES_MAX = 7,
+    TAPS_MAX = 9,
+    SPACING_MAX = 3,
+    GUARD = 64
+};
+enum {
+    LINE_MAX = PIXELS_MAX + TAPS_MAX * SPACING_MAX + LNT_PLANE_SLACK,
+    X_MAX = (ROWS_MAX + LINES_MAX + LNT_PLANE_ROWS) * LINE_MAX,
+    C_ROW = PIXELS_MAX + GUARD
+};
+
+typedef struct bench {
+    float x[X_MAX], w[LINES_MAX * TAPS_MAX], c[ROWS_MAX][C_ROW];
+    uint64_t random;
+} bench;
+
+static const float guard_value = 12345.0f;
+
+static unsigned below(bench *b, unsigned n)
+{
+    return (unsigned)((lnt_check_random(&b->random) >> 33) % n);
+}
+
+static lnt_plane draw(bench *b)
+{
+    const bool unbounded = below(b, 2);
+    lnt_plane p = {.x = b->x,
+                   .spacing = 1 + below(b, SPACING_MAX),
+                   .w = b->w,
+                   .lines = 1 + below(b, LINES_MAX),
+                   .taps = 1 + below(b, TAPS_MAX),
+                   .rows = 1 + below(b, ROWS_MAX),
+                   .pixels = 1 + below(b, PIXELS_MAX),
+                   .c = b->c[0],
+                   .c_row = C_ROW,
+                   .bias = lnt_check_float(&b->random),
+                   .low = unbounded ? -INFINITY : -1,
+                   .high = unbounded ? INFINITY : 1.5f};
+    p.x_line = p.pixels + p.taps * p.spacing + LNT_PLANE_SLACK;
+    for (size_t i = 0; i < X_MAX; i++)
+        b->x[i] = below(b, 5000) ? lnt_check_float(&b->random) : INFINITY;
+    for (size_t i = 0; i < LINES_MAX * TAPS_MAX; i++)
+        b->w[i] = lnt_check_float(&b->random);
+    for (size_t i = 0; i < ROWS_MAX * C_ROW; i++)
+        b->c[i / C_ROW][i % C_ROW] = guard_value;
+    return p;
+}
+
+/* Pixel i of row r, and what it may be off by. */
+static double judge(const lnt_plane *p, size_t r, size_t i, double *error)
+{
+    double sum = (double)p->bias, magnitude = fabs(sum);
+    for (size_t l = 0; l < p->lines; l++)
+        for (size_t t = 0; t < p->taps; t++) {
+            const double product =
+                (double)p->x[(r + l) * p->x_line + i + t * p->spacing] * (double)p->w[l * p->taps + t];
+            sum += product;
+            magnitude += fabs(product);
+        }
+    *error = magnitude * (double)(p->lines * p->taps + 1) * 0x1p-24;
+    return sum > (double)p->high ? (double)p->high : sum < (double)p->low ? (double)p->low : sum;
+}
+
+static bool holds(lnt_check_report *report, const lnt_plane *p, size_t r, size_t i, float got)
+{
+    double error;
+    if (r >= p->rows || i >= p->pixels)
+        return got == guard_value;
+    const double want = judge(p, r, i, &error);
+    return isfinite(want) && isfinite(error) ? lnt_check_within(report, fabs((double)got - want), error)
+                                             : isnan(want) || (double)got == want;
+}
+
+static void check_case(bench *b, lnt_level level, uint64_t seed, lnt_check_report *report)
+{
+    const lnt_plane p = draw(b);
+    lnt_kernels_of(level)->conv->plane(&p);
+    for (size_t at = 0; at < ROWS_MAX * C_ROW; at++) {
+        const size_t r = at / C_ROW, i = at % C_ROW;
+        if (holds(report, &p, r, i, b->c[r][i]))
+            continue;
+        lnt_check_fail(report,
+                       "%s plane of %zu x %zu, kernel %zu x %zu: row %zu, pixel %zu is %g (seed %llu)",
+                       lnt_level_text(level), p.rows, p.pixels, p.lines, p.taps, r, i, (double)b->c[r][i],
+                       (unsigned long long)seed);
+        return;
+    }
+}
+
+lnt_status lnt_check_plane(lnt_level level, uint64_t seed, lnt_check_report *r)
+{
+    const uint64_t failures = r->failures;
+    if (!lnt_kernels_of(level)->conv->plane)
+        return LNT_OK;
+    bench *b = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *b, NULL);
+    if (!b)
+        return LNT_E_MEMORY;
+    b->random = seed ? seed : 1;
+    for (unsigned i = 0; i < CASES; i++)
+        check_case(b, level, seed, r);
+    lnt_free(&lnt_malloc_allocator, b);
+    return r->failures > failures ? LNT_E_INTERNAL : LNT_OK;
+}

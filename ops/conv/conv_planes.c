@@ -1,0 +1,111 @@
+/* conv_planes.c — depthwise Conv of stride 1 between images in ONNX order: each plane of the output is made of one of
+ * the input.
+ *
+ * The lines that a band of rows reads are copied with their padding into scratch memory. Planes are one thread's, in
+ * its caches. */
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/conv_kernels.h"
+
+#include <string.h>
+
+typedef struct planes {
+    lnt_conv g;
+    lnt_store store;
+    const lnt_conv_kernels *kernels;
+    int64_t count, bands; /* planes of the output; of a plane */
+    int64_t band, line;   /* rows; floats of a line in scratch memory */
+    size_t thread_bytes;
+} planes;
+
+typedef struct planes_call {
+    const planes *p;
+    const float *x, *w, *bias;
+    float *y;
+    char *scratch;
+} planes_call;
+
+/* Rows [row, row + rows) of plane `at` of the output. */
+static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows, float *scratch)
+{
+    const planes *p = c->p;
+    const lnt_window *w = &p->g.w;
+    const int64_t *in = w->in, *kernel = w->kernel, width = w->out[2], apart = w->dilation[1];
+    const int64_t features = p->g.groups * p->g.features, feature = at % features;
+    const float *x = c->x + (at / features * p->g.groups + feature / p->g.features) * in[1] * in[2];
+    for (int64_t i = 0; i < rows + (kernel[1] - 1) * apart; i++) {
+        const int64_t y = row - w->before[1] + i;
+        float *line = scratch + i * p->line + w->before[2];
+        if (y < 0 || y >= in[1])
+            memset(line, 0, (size_t)in[2] * sizeof *line);
+        else
+            memcpy(line, x + y * in[2], (size_t)in[2] * sizeof *line);
+    }
+    for (int64_t i = 0; i < apart && i < rows; i++)
+        p->kernels->plane(&(lnt_plane){.x = scratch + i * p->line,
+                                       .x_line = (size_t)(apart * p->line),
+                                       .spacing = (size_t)w->dilation[2],
+                                       .w = c->w + feature * kernel[1] * kernel[2],
+                                       .lines = (size_t)kernel[1],
+                                       .taps = (size_t)kernel[2],
+                                       .rows = (size_t)((rows - i + apart - 1) / apart),
+                                       .pixels = (size_t)width,
+                                       .c = c->y + (at * w->out[1] + row + i) * width,
+                                       .c_row = (size_t)(apart * width),
+                                       .bias = c->bias ? c->bias[feature] : 0,
+                                       .low = p->store.low,
+                                       .high = p->store.high});
+}
+
+static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const planes_call *c = arg;
+    const planes *p = c->p;
+    float *scratch = (float *)(void *)(c->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t row = item % p->bands * p->band;
+        run_band(c, item / p->bands, row, lnt_least(p->band, p->g.w.out[1] - row), scratch);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
+{
+    const planes *p = s->params;
+    LNT_ASSERT(k->threads * p->thread_bytes <= s->scratch_bytes && p->line >= p->g.w.in[2]);
+    planes_call c = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), NULL, lnt_out(k, s, 0), lnt_scratch(k, s)};
+    if (p->store.bias >= 0)
+        c.bias = lnt_in(k, s, (unsigned)p->store.bias);
+    memset(c.scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
+    const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel);
+    LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
+    const lnt_conv_images none = {.element = sizeof(float)};
+    return lnt_conv_finish(k, s, &none, p->store.program);
+}
+
+lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
+{
+    const lnt_window *w = &g->w;
+    planes *p = lnt_bind_params(site, sizeof *p);
+    int64_t lines, floats;
+    if (!p)
+        return LNT_E_MEMORY;
+    p->g = *g;
+    p->kernels = site->kernels->conv;
+    p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (w->out[2] + 1) + 1);
+    p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
+    p->count = g->batch * g->groups * g->features;
+    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &lines) ||
+        !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &p->line) ||
+        !lnt_mul_i64(lines += p->band + LNT_PLANE_ROWS * w->dilation[1],
+                     p->line += w->out[2] + LNT_PLANE_SLACK, &floats) ||
+        floats > INT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
+    p->thread_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
+    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
+    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    site->step->run = run_planes;
+    return LNT_OK;
+}
