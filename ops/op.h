@@ -169,8 +169,8 @@ enum {
     LNT_HAS_END
 };
 
-/* Their shape rules and bind functions; several rows may share one. They run once, and are compiled for size, as is what
- * they alone call: `cold`. */
+/* Their shape rules and bind functions; several rows may share one. They run once, and are compiled for size, as is
+ * what they alone call: `cold`. */
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
     __attribute__((cold)) lnt_status lnt_shape_##shape(lnt_site *site);                                      \
     __attribute__((cold)) lnt_status lnt_bind_##bind(lnt_site *site);

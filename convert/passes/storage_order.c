@@ -70,6 +70,13 @@ static bool pads(const lnt_gnode *n)
     return any;
 }
 
+/* Weights that become float16 are panels, which half arithmetic multiplies. */
+static bool is_for_halves(const lnt_graph *g)
+{
+    return g->precision == LNT_PRECISION_FLOAT16 || g->precision == LNT_PRECISION_AUTO ||
+           (g->precision == LNT_PRECISION_MODEL && g->model_halves == LNT_FLOAT16);
+}
+
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)
 {
     if (!lnt_is(n, Conv))
@@ -89,10 +96,12 @@ bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kin
         c.w.before[a] = pads(n);
     }
     *kind = lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false);
-    if (*kind == LNT_CONV_EACH)
-        return pixels > 0; /* of open extents there may be few */
-    return *kind == LNT_CONV_MATRIX ? pixels < 0 || pixels >= LNT_PANEL
-                                    : *kind == LNT_CONV_PLANES && w->rank <= 4;
+    switch (*kind) {
+    case LNT_CONV_EACH: return pixels > 0 && !is_for_halves(g); /* of open extents there may be few */
+    case LNT_CONV_MATRIX: return (pixels < 0 || pixels >= LNT_PANEL) && !is_for_halves(g);
+    case LNT_CONV_PLANES: return w->rank <= 4;
+    default: return false;
+    }
 }
 
 /* Reads and writes by strides: input and output may differ in order. */
