@@ -66,27 +66,56 @@ static void copy_line(float *to, const float *line, int64_t first, int64_t n, in
     memset(lnt_moved(to, end, element), 0, (size_t)(n - end) * element);
 }
 
-/* De-interleaves n floats into even and odd ones, except for the last few: returns how many. */
-static int64_t deinterleave_pairs(float *even, float *odd, const float *line, int64_t n)
+typedef float quad __attribute__((vector_size(16)));
+
+static quad load_quad(const float *from)
 {
-    typedef float quad __attribute__((vector_size(16)));
+    quad x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* De-interleaves n floats into even and odd ones, except for the last few: returns how many. */
+static int64_t deinterleave_pairs(float *to, const float *line, int64_t n, int64_t phase)
+{
     int64_t i = 0;
-    for (; i + 8 <= n; i += 8, even += 4, odd += 4) {
-        quad a, b;
-        memcpy(&a, line + i, sizeof a);
-        memcpy(&b, line + i + 4, sizeof b);
-        const quad first = __builtin_shufflevector(a, b, 0, 2, 4, 6),
-                   second = __builtin_shufflevector(a, b, 1, 3, 5, 7);
-        memcpy(even, &first, sizeof first);
-        memcpy(odd, &second, sizeof second);
+    for (; i + 8 <= n; i += 8, to += 4) {
+        const quad a = load_quad(line + i), b = load_quad(line + i + 4);
+        const quad even = __builtin_shufflevector(a, b, 0, 2, 4, 6),
+                   odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        memcpy(to, &even, sizeof even);
+        memcpy(to + phase, &odd, sizeof odd);
     }
+    return i;
+}
+
+/* The same into every fourth. */
+static int64_t deinterleave_fours(float *to, const float *line, int64_t n, int64_t phase)
+{
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16, to += 4)
+        for (unsigned half = 0; half < 2; half++) { /* of the phases */
+            quad x[4];
+            for (unsigned j = 0; j < 4; j++)
+                x[j] = load_quad(line + i + 4 * j);
+            const quad a = half ? __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7)
+                                : __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5),
+                       b = half ? __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7)
+                                : __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+            const quad first = __builtin_shufflevector(a, b, 0, 1, 4, 5),
+                       second = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+            memcpy(to + 2 * half * phase, &first, sizeof first);
+            memcpy(to + (2 * half + 1) * phase, &second, sizeof second);
+        }
     return i;
 }
 
 /* De-interleaves a line by stride phase: pixels `stride` apart become contiguous. */
 static void deinterleave_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
 {
-    const int64_t done = stride == 2 ? deinterleave_pairs(to, to + phase, line, n) : 0;
+    const int64_t done = stride == 2   ? deinterleave_pairs(to, line, n, phase)
+                         : stride == 4 ? deinterleave_fours(to, line, n, phase)
+                                       : 0;
     for (int64_t first = 0; first < stride; first++, to += phase)
         for (int64_t i = done + first, j = done / stride; i < n; i += stride, j++)
             to[j] = line[i];
