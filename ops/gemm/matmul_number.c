@@ -1,8 +1,8 @@
 /* matmul_number.c — MatMul and Gemm of double and integers.
  *
- * B goes into panels of scratch memory, as wide as the level's tile and each matrix once, where enough rows meet it
- * or where its columns are not side by side; else it is read in place but for its last columns. Then each block of
- * rows is a work item. What alpha and beta do comes after, row by row. */
+ * A panel of columns, as wide as the level's tile, for a block of rows is a work item. Where enough rows meet it, or
+ * B's columns are not side by side, the panel is copied into scratch memory, a part of K at a time that stays in the
+ * first-level cache; else it is read in place. What alpha and beta do comes after, row by row. */
 #include "ops/gemm/matmul.h"
 
 #include "base/checked.h"
@@ -12,14 +12,14 @@
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 4 * LNT_NUMBER_ROWS /* of a work item */, PACKED_ROWS = 16, GRAIN = 16384 };
+enum { BLOCK_ROWS = 32 * LNT_NUMBER_ROWS /* of a work item */, DEPTH = 256, PACKED_ROWS = 16, GRAIN = 16384 };
 
 typedef struct number_product {
     lnt_matmul m;
     lnt_number_fn tile;
     void (*blend)(const lnt_matmul *m, const void *c, int64_t row, void *y);
     int64_t size, width, panels; /* bytes of an element, columns of a panel, panels of a matrix */
-    int64_t matrices;            /* of B */
+    size_t panel_bytes;          /* of a thread's panel */
 } number_product;
 
 typedef struct number_call {
@@ -68,19 +68,16 @@ static void copy_panel(const char *b, int64_t step, int64_t n, char *to, size_t 
     }
 }
 
-/* Elements of a panel, which are `width` wide, of one matrix of B. */
-static void pack_panel(const number_call *call, const char *b, int64_t panel, char *to)
+/* n elements of K of a panel, from b on; it has `columns` columns and the tile's width. */
+static void pack_panel(const number_product *p, const char *b, int64_t columns, int64_t n, char *to)
 {
-    const number_product *p = call->p;
     const lnt_matmul *m = &p->m;
-    const int64_t first = panel * p->width, columns = lnt_least(p->width, m->p.N - first);
     const int64_t step = m->column_b * p->size, row = m->row_b * p->size, to_row = p->width * p->size;
-    b += first * step;
     if (m->column_b == 1 && columns == p->width) {
-        copy_panel(b, row, m->p.K, to, (size_t)to_row);
+        copy_panel(b, row, n, to, (size_t)to_row);
         return;
     }
-    for (int64_t e = 0; e < m->p.K; e++, b += row, to += to_row) {
+    for (int64_t e = 0; e < n; e++, b += row, to += to_row) {
         memset(to, 0, (size_t)to_row);
         if (p->size == 8)
             for (int64_t j = 0; j < columns; j++)
@@ -91,69 +88,85 @@ static void pack_panel(const number_call *call, const char *b, int64_t panel, ch
     }
 }
 
-static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const number_call *call = arg;
-    const number_product *p = call->p;
-    const int64_t matrix = p->m.p.K * p->m.p.N * p->size, panel = p->m.p.K * p->width * p->size;
-    (void)k, (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        pack_panel(call, call->b + i / p->panels * matrix, i % p->panels, call->packed + i * panel);
-    return LNT_OK;
-}
-
 /* ---- rows ---- */
 
-/* Rows [row, row + rows) of an entry of the batch, columns of one panel. The last panel's may be fewer than the tile
- * writes. */
-static void multiply_panel(const number_call *call, int64_t entry, int64_t row, unsigned rows, int64_t panel)
+/* The tile that *t describes, of `columns` columns; there may be fewer than it writes. */
+static void run_tile(const number_product *p, const lnt_number_tile *t, int64_t columns)
+{
+    char part[LNT_NUMBER_ROWS * LNT_NUMBER_PANEL_BYTES_MAX], *y = t->y;
+    const size_t row = (size_t)(t->row_y * p->size), part_row = (size_t)(p->width * p->size),
+                 bytes = (size_t)(columns * p->size);
+    if (columns == p->width) {
+        p->tile(t);
+        return;
+    }
+    lnt_number_tile of = *t;
+    of.y = part;
+    of.row_y = p->width;
+    memset(part, 0, sizeof part);
+    for (unsigned i = 0; t->accumulate && i < t->rows; i++)
+        memcpy(part + i * part_row, y + i * row, bytes);
+    p->tile(&of);
+    for (unsigned i = 0; i < t->rows; i++)
+        memcpy(y + i * row, part + i * part_row, bytes);
+}
+
+/* Rows [row, end) of an entry of the batch, columns of one panel. */
+static void multiply_panel(const number_call *call, int64_t entry, int64_t row, int64_t end, int64_t panel,
+                           char *packed)
 {
     const number_product *p = call->p;
     const lnt_matmul *m = &p->m;
     const int64_t first = panel * p->width, columns = lnt_least(p->width, m->p.N - first);
-    const int64_t matrix = m->p.K ? (int64_t)m->offset_b[entry] / (m->p.K * m->p.N) : 0;
-    char *y = call->y + ((entry * m->p.M + row) * m->p.N + first) * p->size;
-    char part[LNT_NUMBER_ROWS * LNT_NUMBER_PANEL_BYTES_MAX];
-    lnt_number_tile t = {.a = call->a + ((int64_t)m->offset_a[entry] + row * m->row_a) * p->size,
-                         .b = call->packed + (matrix * p->panels + panel) * m->p.K * p->width * p->size,
-                         .y = y,
-                         .rows = rows,
-                         .row_a = m->row_a,
-                         .column_a = m->column_a,
-                         .row_b = p->width,
-                         .row_y = m->p.N,
-                         .depth = m->p.K};
-    if (!m->pack_b) {
-        t.b = call->b + ((int64_t)m->offset_b[entry] + first) * p->size;
-        t.row_b = m->row_b;
+    const char *b = call->b + ((int64_t)m->offset_b[entry] + first * m->column_b) * p->size;
+    for (int64_t e = 0; e == 0 || e < m->p.K; e += DEPTH) {
+        lnt_number_tile t = {.b = b + e * m->row_b * p->size,
+                             .row_a = m->row_a,
+                             .column_a = m->column_a,
+                             .row_b = m->row_b,
+                             .row_y = m->p.N,
+                             .depth = lnt_least(DEPTH, m->p.K - e),
+                             .accumulate = e > 0};
+        if (m->pack_b) {
+            pack_panel(p, t.b, columns, t.depth, packed);
+            t.b = packed;
+            t.row_b = p->width;
+        }
+        for (int64_t i = row; i < end; i += t.rows) {
+            t.rows = (unsigned)lnt_least(LNT_NUMBER_ROWS, end - i);
+            t.a = call->a + ((int64_t)m->offset_a[entry] + i * m->row_a + e * m->column_a) * p->size;
+            t.y = call->y + ((entry * m->p.M + i) * m->p.N + first) * p->size;
+            run_tile(p, &t, columns);
+        }
     }
-    if (columns == p->width) {
-        p->tile(&t);
-        return;
-    }
-    t.y = part;
-    t.row_y = p->width;
-    p->tile(&t);
-    for (unsigned i = 0; i < rows; i++)
-        memcpy(y + i * m->p.N * p->size, part + i * p->width * p->size, (size_t)(columns * p->size));
 }
 
-static lnt_status multiply_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static int64_t row_blocks(const lnt_matmul *m)
+{
+    return (m->p.M + BLOCK_ROWS - 1) / BLOCK_ROWS;
+}
+
+static lnt_status multiply_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const number_call *call = arg;
     const number_product *p = call->p;
-    const lnt_matmul *m = &p->m;
-    const int64_t blocks = (m->p.M + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    (void)k, (void)thread;
+    const int64_t blocks = row_blocks(&p->m);
+    (void)k;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t entry = item / blocks, row = item % blocks * BLOCK_ROWS;
-        const int64_t last = lnt_least(row + BLOCK_ROWS, m->p.M);
-        for (int64_t panel = 0; panel < p->panels; panel++)
-            for (int64_t i = row; i < last; i += LNT_NUMBER_ROWS)
-                multiply_panel(call, entry, i, (unsigned)lnt_least(LNT_NUMBER_ROWS, last - i), panel);
-        for (int64_t i = row; p->blend && i < last; i++)
-            p->blend(m, call->c, i, call->y + (entry * m->p.M + i) * m->p.N * p->size);
+        const int64_t row = item / p->panels % blocks * BLOCK_ROWS;
+        multiply_panel(call, item / p->panels / blocks, row, lnt_least(row + BLOCK_ROWS, p->m.p.M),
+                       item % p->panels, call->packed + thread * p->panel_bytes);
     }
+    return LNT_OK;
+}
+
+static lnt_status blend_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const number_call *call = arg;
+    const lnt_matmul *m = &call->p->m;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++)
+        call->p->blend(m, call->c, i % m->p.M, call->y + i * m->p.N * call->p->size);
     return LNT_OK;
 }
 
@@ -167,14 +180,13 @@ static lnt_status run_number(lnt_kernel *k, const lnt_step *s)
                         .c = m->has_c ? lnt_in(k, s, 2) : NULL,
                         .y = lnt_out(k, s, 0),
                         .packed = lnt_scratch(k, s)};
-    const int64_t blocks = (m->p.M + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    if (m->batch * m->p.M * m->p.N == 0)
+    const int64_t blocks = row_blocks(m), rows = m->batch * m->p.M;
+    if (rows * m->p.N == 0)
         return LNT_OK;
-    if (m->pack_b)
-        LNT_TRY(lnt_parallel(k, p->matrices * p->panels, 1 + GRAIN / (m->p.K * p->width + 1), pack_panels,
-                             &call));
-    return lnt_parallel(k, m->batch * blocks, 1 + GRAIN / (BLOCK_ROWS * m->p.K * m->p.N + 1), multiply_rows,
-                        &call);
+    LNT_TRY(lnt_parallel(k, m->batch * blocks * p->panels,
+                         1 + GRAIN / (lnt_least(m->p.M, BLOCK_ROWS) * m->p.K * p->width + 1), multiply_panels,
+                         &call));
+    return p->blend ? lnt_parallel(k, rows, 1 + GRAIN / m->p.N, blend_rows, &call) : LNT_OK;
 }
 
 #ifdef LNT_OPENBLAS
@@ -256,18 +268,12 @@ static lnt_status choose_kernels(lnt_site *site, number_product *p)
 }
 
 /* Does B go into panels? In place, tiles read whole ones. */
-static lnt_status plan_panels(lnt_site *site, number_product *p)
+static void plan_panels(lnt_site *site, number_product *p)
 {
     lnt_matmul *m = &p->m;
-    size_t bytes = 0, at;
-    const int64_t K = m->p.K, N = m->p.N;
-    m->pack_b = m->p.M >= PACKED_ROWS || m->column_b != 1 || N % p->width != 0;
-    p->matrices = K && N ? lnt_operand_count(site->in[1]) / (K * N) : 0;
-    const int64_t panel = lnt_dim_mul(K, p->width), count = lnt_dim_mul(p->matrices, p->panels);
-    if (!lnt_reserve(&bytes, m->pack_b ? lnt_dim_mul(count, panel) : 0, (size_t)p->size, &at))
-        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "matrix B is too large");
-    lnt_bind_scratch(site, bytes);
-    return LNT_OK;
+    m->pack_b = m->p.M >= PACKED_ROWS || m->column_b != 1 || m->p.N % p->width != 0;
+    p->panel_bytes = m->pack_b ? (size_t)(lnt_least(m->p.K, DEPTH) * p->width * p->size) : 0;
+    lnt_bind_scratch(site, p->panel_bytes * site->threads);
 }
 
 lnt_status lnt_bind_matmul_number(lnt_site *site)
@@ -284,7 +290,7 @@ lnt_status lnt_bind_matmul_number(lnt_site *site)
         return LNT_E_MEMORY;
     *p = (number_product){.m = *m};
     LNT_TRY(choose_kernels(site, p));
-    LNT_TRY(plan_panels(site, p));
+    plan_panels(site, p);
     site->step->run = run_number;
 #ifdef LNT_OPENBLAS
     if (blas_takes(site, m))

@@ -4,6 +4,7 @@
 
 #include "ops/kernels.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -12,11 +13,12 @@ enum {
 };
 
 /* y[i * row_y + j] = sum over e < depth of a[i * row_a + e * column_a] * b[e * row_b + j], for rows i and the columns
- * of a panel, added up in order of e. Integers wrap. */
+ * of a panel, added up in order of e, behind what y holds if they accumulate. Integers wrap. */
 typedef struct lnt_number_tile {
     const void *a, *b;
     void *y;
     unsigned rows;                                /* at most LNT_NUMBER_ROWS */
+    bool accumulate;
     int64_t row_a, column_a, row_b, row_y, depth; /* in elements */
 } lnt_number_tile;
 

@@ -38,6 +38,10 @@ LNT_INLINE vector_i64 add_product_i64(vector_i64 a, vector_i64 b, vector_i64 c)
         enum { LANES = VECTOR / sizeof(type) };                                                              \
         const type *a = t->a, *b = t->b;                                                                     \
         vector_##name sum[LNT_NUMBER_ROWS][VECTORS] = {{{0}}};                                               \
+        if (t->accumulate)                                                                                   \
+            UNROLL_FOR(6, unsigned i = 0; i < rows; i++)                                                     \
+                UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                              \
+                    memcpy(&sum[i][v], (type *)t->y + i * t->row_y + v * LANES, sizeof sum[i][v]);           \
         for (int64_t e = 0; e < t->depth; e++, a += t->column_a, b += t->row_b) {                            \
             vector_##name x[VECTORS];                                                                        \
             UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                                  \
