@@ -60,14 +60,11 @@ static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operan
            lnt_conv_few_channels(lnt_ginfo(g, n->in[0])->dims[1]);
 }
 
-/* Does it add pixels around the image? */
-static bool pads(const lnt_gnode *n)
+/* Pixels that it adds, by number: first those before each axis. */
+static int64_t padding_of(const lnt_gnode *n, unsigned i)
 {
     const lnt_attr *a = lnt_gnode_attr(n, "pads");
-    bool any = false;
-    for (uint32_t i = 0; a && a->type == LNT_ATTR_INTS && i < a->count; i++)
-        any |= a->i[i] != 0;
-    return any;
+    return a && a->type == LNT_ATTR_INTS && i < a->count ? a->i[i] : 0;
 }
 
 /* Weights that become float16 are panels, which half arithmetic multiplies. */
@@ -93,13 +90,15 @@ bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kin
         pixels = lnt_dim_mul(pixels, y->dims[i]);
         c.w.in[a] = x->dims[i];
         c.w.out[a] = y->dims[i];
-        c.w.before[a] = pads(n);
+        c.w.before[a] = padding_of(n, i - 2);
+        c.w.after[a] = padding_of(n, w->rank - 2u + i - 2);
     }
+    lnt_conv_merge_axes(&c);
     *kind = lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false);
     switch (*kind) {
     case LNT_CONV_EACH: return pixels > 0 && !is_for_halves(g); /* of open extents there may be few */
     case LNT_CONV_MATRIX: return (pixels < 0 || pixels >= LNT_PANEL) && !is_for_halves(g);
-    case LNT_CONV_PLANES: return w->rank <= 4;
+    case LNT_CONV_PLANES: return c.w.kernel[0] == 1;
     default: return false;
     }
 }

@@ -43,6 +43,27 @@ void lnt_conv_drop_taps(lnt_conv *c)
         c->w.kernel[a] = 1;
 }
 
+/* The two last ones of one channel, where the kernel has one tap along the last: taps along the other stand a line
+ * apart. */
+void lnt_conv_merge_axes(lnt_conv *c)
+{
+    lnt_window *w = &c->w;
+    const int64_t line = w->in[2];
+    int64_t pixels, apart;
+    if (c->axes != 3 || c->groups * c->channels != 1 || w->kernel[2] != 1 || w->stride[1] != 1 ||
+        w->stride[2] != 1 || w->before[2] != 0 || w->out[2] != line || line < 1 || w->in[1] < 0 ||
+        !lnt_mul_i64(line, w->in[1] + w->before[1] + w->after[1], &pixels) ||
+        !lnt_mul_i64(line, w->dilation[1], &apart))
+        return;
+    *w = (lnt_window){.in = {1, w->in[0], w->in[1] * line},
+                      .out = {1, w->out[0], w->out[1] * line},
+                      .kernel = {1, w->kernel[0], w->kernel[1]},
+                      .stride = {1, w->stride[0], 1},
+                      .dilation = {1, w->dilation[0], apart},
+                      .before = {0, w->before[0], w->before[1] * line},
+                      .after = {0, w->after[0], w->after[1] * line}};
+}
+
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
 {
     const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
@@ -256,6 +277,7 @@ static lnt_status bind_images(lnt_site *site)
 {
     lnt_conv g;
     LNT_TRY(lnt_conv_of(site, &g));
+    lnt_conv_merge_axes(&g);
     const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
     const bool writes = lnt_conv_writes_output(site);
     lnt_store store;

@@ -27,6 +27,9 @@ bool lnt_conv_source(const lnt_conv *c, unsigned axis, int64_t o, int64_t t, int
 /* Taps of no channels may be any number, and are worth nothing: one is left of them. */
 void lnt_conv_drop_taps(lnt_conv *c);
 
+/* Three axes become two where they can, of the same pixels and taps in the same order. */
+void lnt_conv_merge_axes(lnt_conv *c);
+
 /* What weights and attributes tell of it, all other extents unknown: W of Conv [groups * features, channels,
  * kernel...], of ConvTranspose [groups * channels, features, kernel...]. False where they do not fit each other, or
  * the kernel's extents are unknown. */

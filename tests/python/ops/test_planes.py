@@ -21,3 +21,17 @@ def test_planes_of_three_axes(tmp_path, channels, behind, attributes):
     b.output(b.op("Conv", y, b.weight(8, 12, 2, 3, 3)) if behind else y, "y", [None] * 5)
     feeds = {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
     check_against_reference(tmp_path, b.model("planes"), feeds, "--max-rel", "1e-5", ways=WAYS)
+
+
+@pytest.mark.parametrize("attributes", [{"pads": [4, 2, 0, 3, 1, 0]}, {"strides": [2, 1, 1], "dilations": [1, 2, 1]},
+                                        {"strides": [1, 2, 1]}, {"pads": [0, 0, 1, 0, 0, 1]}])
+@pytest.mark.parametrize("features, behind", [(16, None), (3, None), (16, "conv"), (1, "conv")])
+def test_one_tap_along_the_last_axis(tmp_path, features, behind, attributes):
+    """Of one channel: what is a line apart may as well be that many pixels apart."""
+    b = Builder(6)
+    shape = [2, 1, 11, 13, 7]
+    x = b.input("x", TensorProto.FLOAT, shape)
+    y = b.op("Relu", b.op("Conv", x, b.weight(features, 1, 4, 3, 1), b.weight(features), **attributes))
+    b.output(b.op("Conv", y, b.weight(8, features, 2, 3, 3)) if behind else y, "y", [None] * 5)
+    feeds = {"x": np.random.default_rng(4).standard_normal(shape).astype(np.float32)}
+    check_against_reference(tmp_path, b.model("lines"), feeds, "--max-rel", "1e-5", ways=WAYS)
