@@ -286,7 +286,7 @@ enum {
     STRIP_MIN = 512,         /* columns worth an item, */
     STRIP_MAX = 4096,        /* and of sums that stay in the first-level cache */
     NEAR_FLOATS = 64 * 1024, /* of a B that is read from a cache, in any order */
-    STREAMS = 8              /* rows of a larger one, which are fetched ahead side by side */
+    STREAMS = 16             /* rows of a larger one, which are fetched ahead side by side */
 };
 
 typedef struct strips_job {
