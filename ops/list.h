@@ -261,7 +261,7 @@ PRODUCT(906, 1, DynamicGRU, LINNET, "DynamicGRU", 10, 10, 0, 2, IN0, rnn, rnn, 0
 OP(907, 1, DynamicGather, LINNET, "DynamicGather", 3, 3, 1, 1, FLOAT, dynamic_gather, dynamic_gather, 0, QUANTIZED)
 PRODUCT(908, 1, QLinearGemm, LINNET, "QLinearGemm", 9, 9, 1, 1, RULE, qmatmul, qmatmul, 0, INT8, qlinear_matmul)
 OP(909, 1, LookupTable, LINNET, "LookupTable", 2, 2, 1, 1, IN0, same, lookup_table, 0, CL | QUANTIZED)
-PRODUCT(910, 2, WinogradConv, LINNET, "WinogradConv", 2, 3, 1, 1, FLOAT, winograd_conv, winograd_conv, 0, CL | CONVOLVES | EPILOGUE, winograd)
+PRODUCT(910, 2, WinogradConv, LINNET, "WinogradConv", 2, 3, 1, 1, FLOAT, winograd_conv, winograd_conv, 0, CL | CONVOLVES | EPILOGUE | HALVES, winograd)
 OP(902, 1, Custom, LINNET, "Custom", 0, 255, 1, 255, RULE, custom, custom, 0, ANY_RANK | SKIPS_ANY | SMALL)
 
 /* clang-format on */

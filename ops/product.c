@@ -24,6 +24,14 @@ bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o,
     return product->pack(node, o, record) && lnt_packed_bytes(record, &bytes);
 }
 
+bool lnt_multiplies_halves(const lnt_op *op, const lnt_operand *weights)
+{
+    const lnt_product *product = op->product;
+    return product && op->flags & LNT_OP_HALVES && weights->packed && weights->dtype == LNT_FLOAT &&
+           lnt_packed_element(weights->packed) == LNT_FLOAT16 &&
+           (!product->halves || product->halves == weights->dims[0]);
+}
+
 int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step)
 {
     const lnt_product *product = node->op->product;

@@ -11,6 +11,8 @@
 struct lnt_product {
     /* Inputs that are packed where they are constants, as bits: floats, or int8 and uint8 where the row says INT8. */
     uint32_t packed_inputs;
+    /* The first extent of weights whose products halves have digits enough for; 0: whatever it is. */
+    uint32_t halves;
     /* Fills the record of such an input with extents from 1 to INT32_MAX; false: it stays as it is. NULL: none is. */
     bool (*pack)(const lnt_node *node, const lnt_operand *o, lnt_packed *record);
     /* Pairs of a multiplication and an addition of a step with known extents. */
@@ -29,6 +31,9 @@ struct lnt_product {
  * lnt_packed_bytes and lnt_pack. The converter asks for constants only. A constant packed in any other way is none of
  * the operator's. */
 bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o, lnt_packed *record);
+
+/* Does a level of half arithmetic multiply by these weights, packed as float16, with halves? */
+bool lnt_multiplies_halves(const lnt_op *op, const lnt_operand *weights);
 
 /* Pairs of a multiplication and an addition that a step of the node is worth; 0 for all but products of matrices,
  * convolutions, recurrent networks and attention. */

@@ -30,7 +30,7 @@ static bool multiplies_halves(const lnt_model *m, const lnt_node *n)
     bool all = true;
     for (unsigned i = 0; n->op->product && i < n->n_in; i++)
         if (n->op->product->packed_inputs >> i & 1)
-            all &= n->in[i] != LNT_NONE && is_half_weight(&m->value[n->in[i]]);
+            all &= n->in[i] != LNT_NONE && lnt_multiplies_halves(n->op, &m->value[n->in[i]]);
     return all;
 }
 

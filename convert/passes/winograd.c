@@ -1,5 +1,6 @@
 /* winograd.c — makes WinogradConv of Conv where it is sooner: of those that save most time for each byte that
- * the file grows by, as many as the budget has room for (--winograd-budget; --winograd: all). */
+ * the file grows by, as many as the budget has room for (--winograd-budget; --winograd: all). Squares are in small
+ * tiles where weights become float16, whose digits are too few for large ones. */
 #include "ops/conv/winograd.h"
 
 #include "convert/graph/edit.h"
@@ -13,22 +14,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TAPS = LNT_WINOGRAD_TAPS, PATCH = LNT_WINOGRAD_PATCH };
+enum { TAPS = LNT_WINOGRAD_TAPS, PATCH = LNT_WINOGRAD_PATCH, SMALL_PATCH = LNT_WINOGRAD_SMALL_PATCH };
 enum { ROUNDINGS = 20 /* of an input, a tap and an output, in their transforms */ };
 
 /* ---- weights ---- */
 
-/* What the taps [features, channels, taps] are made into: a constant [6, 6, channels, features] of squares,
+/* What the taps [features, channels, taps] are made into: a constant [patch, patch, channels, features] of squares,
  * [points, groups * channels, features] of lines. */
 typedef struct form {
     bool square;
+    int64_t tile; /* outputs along an axis */
     int64_t features, channels, taps, groups, points;
     int64_t tiles;  /* of all outputs of a feature; where extents are open, as many as are thought of */
     double outputs; /* in a tile, on average */
 } form;
 
-/* G of ops/conv/winograd.h, for squares. */
-static const double G[PATCH][TAPS] = {
+enum { LINE, LARGE, SMALL, KINDS };
+
+/* G of ops/conv/winograd.h, for squares and for those in small tiles. */
+static const double large_G[PATCH][TAPS] = {
     {1, 0, 0}, /* at 0, then at p, -p, q, -q and infinity */
     {-2 / 3., -2 / 3. * LNT_WINOGRAD_P, -1 / 3.},
     {-2 / 3., 2 / 3. * LNT_WINOGRAD_P, -1 / 3.},
@@ -36,15 +40,29 @@ static const double G[PATCH][TAPS] = {
     {1 / 6., -LNT_WINOGRAD_Q / 6, 1 / 3.},
     {0, 0, 1},
 };
+static const double small_G[SMALL_PATCH][TAPS] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
-/* G g G' for g[TAPS][TAPS]; element (i, j) goes to to[(i * PATCH + j) * step]. */
-static void transform_square(const float *g, float *to, size_t step)
+static unsigned kind_of(const form *f)
 {
-    for (unsigned i = 0; i < PATCH; i++) {
+    return !f->square ? LINE : f->tile == LNT_WINOGRAD_TILE ? LARGE : SMALL;
+}
+
+/* Inputs of a square's tile along an axis. */
+static unsigned patch_of(const form *f)
+{
+    return (unsigned)f->tile + TAPS - 1;
+}
+
+/* G g G' for g[TAPS][TAPS]; element (i, j) goes to to[(i * patch + j) * step]. */
+static void transform_square(const float *g, const form *f, float *to, size_t step)
+{
+    const double(*G)[TAPS] = kind_of(f) == SMALL ? small_G : large_G;
+    const unsigned patch = patch_of(f);
+    for (unsigned i = 0; i < patch; i++) {
         double row[TAPS];
         for (unsigned t = 0; t < TAPS; t++)
             row[t] = G[i][0] * g[t] + G[i][1] * g[TAPS + t] + G[i][2] * g[2 * TAPS + t];
-        for (unsigned j = 0; j < PATCH; j++, to += step)
+        for (unsigned j = 0; j < patch; j++, to += step)
             *to = (float)(row[0] * G[j][0] + row[1] * G[j][1] + row[2] * G[j][2]);
     }
 }
@@ -70,7 +88,7 @@ static void transform_group(const float *g, int64_t n, int64_t most, int64_t poi
 static void transform_line(const float *g, const form *f, float *to, size_t step)
 {
     enum { GROUP = LNT_WINOGRAD_LINE_GROUP };
-    const int64_t most = LNT_WINOGRAD_LINE_POINTS_MAX + 1 - lnt_winograd_line_tile(f->taps);
+    const int64_t most = LNT_WINOGRAD_LINE_POINTS_MAX + 1 - f->tile;
     for (int64_t i = 0; i < f->groups; i++) {
         const int64_t n = i + 1 < f->groups ? GROUP : f->taps - i * GROUP;
         transform_group(g + i * GROUP, n, most, f->points, to + (size_t)i * step, (size_t)f->groups * step);
@@ -81,31 +99,33 @@ static void transform_line(const float *g, const form *f, float *to, size_t step
 
 /* |A'| and the sums of |B'|'s rows, of ops/conv/winograd.h: by how much an output may be larger than the product
  * at a point, and that than inputs and transformed taps. Infinity counts in every output. */
-static double at_point(bool square, unsigned output, unsigned point)
+static double at_point(const form *f, unsigned output, unsigned point)
 {
     enum { INFINITE = LNT_WINOGRAD_LINE_POINTS_MAX - 1 };
-    static const double distance[2][LNT_WINOGRAD_LINE_POINTS_MAX] = {
+    static const double distance[KINDS][LNT_WINOGRAD_LINE_POINTS_MAX] = {
         {0, 0.5, 0.5, 1, 1, 2, 2, 0},
-        {0, LNT_WINOGRAD_P, LNT_WINOGRAD_P, LNT_WINOGRAD_Q, LNT_WINOGRAD_Q, 0}};
-    static const double row[2][LNT_WINOGRAD_LINE_POINTS_MAX] = {
+        {0, LNT_WINOGRAD_P, LNT_WINOGRAD_P, LNT_WINOGRAD_Q, LNT_WINOGRAD_Q, 0},
+        {0, 1, 1, 0}};
+    static const double row[KINDS][LNT_WINOGRAD_LINE_POINTS_MAX] = {
         {12.5, 15, 15, 12.5, 12.5, 7.5, 7.5, 12.5},
-        {4.5, 3 + 3 * LNT_WINOGRAD_P, 3 + 3 * LNT_WINOGRAD_P, 1.5 + 1.5 * LNT_WINOGRAD_Q, 1.5 + 1.5 * LNT_WINOGRAD_Q,
-         4.5}};
-    const bool infinite = point == (square ? PATCH - 1u : INFINITE);
-    return (infinite ? 1 : pow(distance[square][point], output)) * row[square][point];
+        {4.5, 3 + 3 * LNT_WINOGRAD_P, 3 + 3 * LNT_WINOGRAD_P, 1.5 + 1.5 * LNT_WINOGRAD_Q,
+         1.5 + 1.5 * LNT_WINOGRAD_Q, 4.5},
+        {2, 2, 2, 2}};
+    const unsigned kind = kind_of(f);
+    const bool infinite = point == (f->square ? patch_of(f) - 1 : INFINITE);
+    return (infinite ? 1 : pow(distance[kind][point], output)) * row[kind][point];
 }
 
 /* The most that an output's error can be, over u: all products of a feature have sum[point] of |taps|. */
 static double worst_output(const form *f, const double *sum)
 {
-    const int64_t tile = f->square ? LNT_WINOGRAD_TILE : lnt_winograd_line_tile(f->taps);
-    const unsigned along = f->square ? PATCH : (unsigned)f->points;
+    const unsigned tile = (unsigned)f->tile, along = f->square ? patch_of(f) : (unsigned)f->points;
     double most = 0;
-    for (unsigned o = 0; o < (unsigned)(f->square ? tile * tile : tile); o++) {
+    for (unsigned o = 0; o < (f->square ? tile * tile : tile); o++) {
         double bound = 0;
         for (unsigned p = 0; p < (unsigned)f->points; p++)
-            bound += sum[p] * at_point(f->square, o % (unsigned)tile, p % along) *
-                     (f->square ? at_point(true, o / (unsigned)tile, p / along) : 1);
+            bound += sum[p] * at_point(f, o % tile, p % along) *
+                     (f->square ? at_point(f, o / tile, p / along) : 1);
         most = fmax(most, bound);
     }
     return most;
@@ -144,11 +164,11 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, doubl
             const float *taps_at = from + (n * channels + c) * taps;
             float *to = data + c * features + n;
             if (f->square)
-                transform_square(taps_at, to, step);
+                transform_square(taps_at, f, to, step);
             else
                 transform_line(taps_at, f, to, step);
         }
-    const int64_t square[4] = {PATCH, PATCH, f->channels, f->features},
+    const int64_t square[4] = {patch_of(f), patch_of(f), f->channels, f->features},
                   line[3] = {f->points, f->groups * f->channels, f->features};
     const uint32_t made =
         lnt_add_floats(g, g->value[weights].name, f->square ? 4 : 3, f->square ? square : line, data);
@@ -159,7 +179,7 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, doubl
 
 /* ---- which convolutions ---- */
 
-enum { FEWEST = 16 /* channels, and features */, FEW = 4, MANY = 12 /* tiles */, CACHED = 128 * 128 };
+enum { FEWEST = LNT_WINOGRAD_FEWEST, FEW = 4, MANY = 12 /* tiles */, CACHED = 128 * 128 };
 enum { LONG = 64 /* elements */, FAR = 1000 /* operators */ };
 
 /* Is the transform sooner for so many tiles? Weights are up to four times as large: for few tiles they come
@@ -181,22 +201,25 @@ static int64_t last_of(const lnt_gnode *n, const char *name, int64_t others)
 }
 
 /* Open extents may mean few tiles. */
-static bool squares_fit(const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y, form *f)
+static bool squares_fit(const lnt_graph *g, const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y,
+                        form *f)
 {
     if (w->rank != 4 || w->dims[2] != TAPS || w->dims[3] != TAPS || last_of(n, "dilations", 1) != 1)
         return false;
+    const bool small = g->precision == LNT_PRECISION_FLOAT16 || g->precision == LNT_PRECISION_AUTO;
     *f = (form){.square = true,
+                .tile = small ? LNT_WINOGRAD_SMALL_TILE : LNT_WINOGRAD_TILE,
                 .features = w->dims[0],
                 .channels = w->dims[1],
                 .taps = TAPS * TAPS,
                 .groups = 1,
-                .points = LNT_WINOGRAD_POINTS};
+                .points = small ? LNT_WINOGRAD_SMALL_POINTS : LNT_WINOGRAD_POINTS};
     f->tiles = y->dims[0] > 0 ? y->dims[0] : 1;
     f->outputs = 1;
     for (unsigned i = 2; i < y->rank; i++) {
-        const int64_t along = y->dims[i] < 0 ? FEW : (y->dims[i] - 1) / LNT_WINOGRAD_TILE + 1;
+        const int64_t along = y->dims[i] < 0 ? FEW : (y->dims[i] - 1) / f->tile + 1;
         f->tiles = lnt_dim_mul(f->tiles, along);
-        f->outputs *= y->dims[i] <= 0 ? LNT_WINOGRAD_TILE : (double)y->dims[i] / (double)along;
+        f->outputs *= y->dims[i] <= 0 ? (double)f->tile : (double)y->dims[i] / (double)along;
     }
     return pays(f);
 }
@@ -240,12 +263,13 @@ static bool lines_fit(const lnt_graph *g, const lnt_gnode *n, const lnt_operand 
     if ((w->rank == 4 && w->dims[2] != 1) || dilation < 1 || taps < LNT_WINOGRAD_LINE_TAPS_MIN ||
         taps > LNT_WINOGRAD_LINE_TAPS_MAX || !pads_line(n, w->rank - 2u))
         return false;
-    *f = (form){.features = w->dims[0],
+    *f = (form){.tile = lnt_winograd_line_tile(taps),
+                .features = w->dims[0],
                 .channels = w->dims[1],
                 .taps = taps,
                 .groups = lnt_winograd_line_groups(taps),
                 .points = lnt_winograd_line_points(taps)};
-    const int64_t tile = lnt_winograd_line_tile(taps), times = length < 0 ? grown(g, n) : 1,
+    const int64_t tile = f->tile, times = length < 0 ? grown(g, n) : 1,
                   open = times >= LONG || f->points * f->groups <= 2 * taps ? MANY : FEW;
     f->tiles = length < 0 ? lnt_dim_mul(open, times) : (length - 1) / tile + 1;
     f->outputs = length <= 0 ? (double)tile : (double)length / (double)f->tiles;
@@ -263,8 +287,8 @@ static bool fits(const lnt_graph *g, const lnt_gnode *n, form *f)
     if (w->rank < 3 || w->rank > 4 || x->rank != w->rank || y->rank != w->rank || x->dtype != LNT_FLOAT ||
         lnt_gnode_int(n, "group", 1) != 1 || last_of(n, "strides", 1) != 1)
         return false;
-    return (squares_fit(n, w, y, f) || lines_fit(g, n, w, y, f)) &&
-           lnt_stream_allows(g, n, f->square ? 0 : lnt_winograd_line_tile(f->taps));
+    return (squares_fit(g, n, w, y, f) || lines_fit(g, n, w, y, f)) &&
+           lnt_stream_allows(g, n, f->square ? 0 : f->tile);
 }
 
 /* ---- how many of them ---- */
@@ -292,7 +316,8 @@ typedef struct choice {
 /* What is computed less, in multiply-adds. The transforms' additions, loads and stores are counted as such. */
 static double saved(const form *f)
 {
-    const double in = f->square ? 160 : 130, out = f->square ? 120 : 110; /* for a channel, a feature, of a tile */
+    static const double in_of[KINDS] = {130, 160, 50}, out_of[KINDS] = {110, 120, 55};
+    const double in = in_of[kind_of(f)], out = out_of[kind_of(f)]; /* for a channel, a feature, of a tile */
     const double pairs = (double)f->channels * (double)f->features;
     const double tile = pairs * ((double)f->taps * f->outputs - (double)(f->points * f->groups)) -
                         in * (double)f->channels - out * (double)f->features;

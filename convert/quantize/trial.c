@@ -41,10 +41,9 @@ static lnt_status measure_layers(lnt_trial *t, lnt_trial_model *r)
 static bool computes_halves(const lnt_graph *g, const lnt_qlayer *l)
 {
     bool halves = false;
-    for (unsigned i = 0; l->plain.op->product && l->plain.op->flags & LNT_OP_HALVES && i < l->quantized.n_in; i++) {
-        const lnt_packed *p = l->quantized.in[i] == LNT_NONE ? NULL : g->value[l->quantized.in[i]].info.packed;
-        halves |= p && lnt_packed_element(p) == LNT_FLOAT16;
-    }
+    for (unsigned i = 0; i < l->quantized.n_in; i++)
+        halves |= l->quantized.in[i] != LNT_NONE &&
+                  lnt_multiplies_halves(l->plain.op, &g->value[l->quantized.in[i]].info);
     return halves && l->plain.subgraph == 0 && l->plain.in[0] != LNT_NONE && l->plain.out[0] != LNT_NONE;
 }
 

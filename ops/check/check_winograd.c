@@ -2,12 +2,15 @@
  *
  * Runs of tiles at any place of an image's line, lines of zeros above and below, odd numbers of channels,
  * tiles of which some lines and pixels do not exist; lines with taps side by side and apart. Results lie
- * between guards. A kernel may be off by (terms + 4) * 2^-24 of the sum of the terms' magnitudes. */
+ * between guards. A kernel may be off by (terms + 4) * 2^-24 of the sum of the terms' magnitudes; of half arithmetic,
+ * which has small tiles alone, it is (terms + 8) * 2^-11. */
 #include "ops/check/check.h"
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/conv/winograd.h"
+#include "ops/half_kernels.h"
 
 #include <math.h>
 
@@ -15,6 +18,7 @@ enum {
     TILE = LNT_WINOGRAD_TILE,
     PATCH = LNT_WINOGRAD_PATCH,
     POINTS = LNT_WINOGRAD_POINTS,
+    FEWEST = LNT_WINOGRAD_FEWEST,
     CHANNELS_MAX = 53,
     ROOM = 64, /* for them, whole vectors */
     WIDTH_MAX = TILE * LNT_WINOGRAD_RUN + PATCH,
@@ -31,12 +35,26 @@ enum {
 #define P LNT_WINOGRAD_P
 #define Q LNT_WINOGRAD_Q
 
-/* B' and A' of ops/conv/winograd.h. */
-static const double forward[PATCH][PATCH] = {{1, 0, -2.5, 0, 1, 0},      {0, -2 * P, -2, P, 1, 0},
-                                             {0, 2 * P, -2, -P, 1, 0},   {0, -Q / 2, -0.5, Q, 1, 0},
-                                             {0, Q / 2, -0.5, -Q, 1, 0}, {0, 1, 0, -2.5, 0, 1}};
-static const double backward[TILE][PATCH] = {
-    {1, 1, 1, 1, 1, 0}, {0, P, -P, Q, -Q, 0}, {0, 0.5, 0.5, 2, 2, 0}, {0, P / 2, -P / 2, 2 * Q, -2 * Q, 1}};
+/* B' and A' of ops/conv/winograd.h, of squares. */
+typedef struct square {
+    size_t tile, patch;
+    double forward[PATCH][PATCH], backward[TILE][PATCH];
+} square;
+
+static const square large = {
+    TILE,
+    PATCH,
+    {{1, 0, -2.5, 0, 1, 0},
+     {0, -2 * P, -2, P, 1, 0},
+     {0, 2 * P, -2, -P, 1, 0},
+     {0, -Q / 2, -0.5, Q, 1, 0},
+     {0, Q / 2, -0.5, -Q, 1, 0},
+     {0, 1, 0, -2.5, 0, 1}},
+    {{1, 1, 1, 1, 1, 0}, {0, P, -P, Q, -Q, 0}, {0, 0.5, 0.5, 2, 2, 0}, {0, P / 2, -P / 2, 2 * Q, -2 * Q, 1}}};
+static const square small = {LNT_WINOGRAD_SMALL_TILE,
+                             LNT_WINOGRAD_SMALL_PATCH,
+                             {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, -1, 0, 1}},
+                             {{1, 1, 1, 0}, {0, 1, -1, 1}}};
 
 /* Those of lines, from their points: infinity is the last one. */
 typedef struct line_matrices {
@@ -59,12 +77,15 @@ static line_matrices matrices_of(unsigned tile)
     return m;
 }
 
-static const float guard_value = 12345.5f;
+static const float guard_value = 12344.0f; /* a half, too */
 
 typedef struct bench {
     lnt_check_report *report;
     uint64_t random;
     const lnt_conv_kernels *kernels;
+    const square *square;
+    bool half;        /* kernels are those of half arithmetic, */
+    uint16_t *halves; /* which work on what stands here, element i for the i-th float of this struct */
     float lines[PATCH][LINE], zeros[CHANNELS_MAX], products[PRODUCTS];
     float pixels[PIXELS], residual[PIXELS], bias[CHANNELS_MAX];
 } bench;
@@ -74,21 +95,51 @@ static size_t below(bench *t, size_t n)
     return (size_t)(lnt_check_random(&t->random) >> 33) % n;
 }
 
+/* The halves that stand for floats of the bench. */
+static uint16_t *halves_of(bench *t, const float *p)
+{
+    return t->halves + ((const char *)p - (const char *)t) / (ptrdiff_t)sizeof *p;
+}
+
+/* The same as an argument of kernels. */
+static float *given(bench *t, const float *p)
+{
+    return t->half && p ? (float *)(void *)halves_of(t, p) : (float *)(uintptr_t)p;
+}
+
+static void set(bench *t, float *p, float x)
+{
+    *p = x;
+    if (!t->half)
+        return;
+    *halves_of(t, p) = lnt_float_to_f16(x);
+    *p = lnt_f16_to_float(*halves_of(t, p));
+}
+
+/* Results of a kernel back among the floats. */
+static void take_results(bench *t, float *p, size_t n)
+{
+    for (size_t i = 0; t->half && i < n; i++)
+        p[i] = lnt_f16_to_float(halves_of(t, p)[i]);
+}
+
 static void fill(bench *t, float *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        p[i] = lnt_check_float(&t->random);
+        set(t, p + i, lnt_check_float(&t->random));
 }
 
-static void guard(float *p, size_t n)
+static void guard(bench *t, float *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        p[i] = guard_value;
+        set(t, p + i, guard_value);
 }
 
-static bool agrees(bench *t, float got, double want, unsigned terms, double magnitude)
+static bool agrees(bench *t, float got, double want, size_t terms, double magnitude)
 {
-    const double off = fabs((double)got - want), error = (terms + 4) * 0x1p-24 * (magnitude + 1e-30);
+    const double off = fabs((double)got - want),
+                 error = t->half ? (double)(terms + 8) * 0x1p-11 * (magnitude + 0x1p-13)
+                                 : (double)(terms + 4) * 0x1p-24 * (magnitude + 1e-30);
     if (off <= error && off > t->report->worst * error)
         t->report->worst = off / error;
     return off <= error;
@@ -96,13 +147,13 @@ static bool agrees(bench *t, float got, double want, unsigned terms, double magn
 
 /* Element (i, j) of left d right' for d(a, b) = at(arg, a, b), and the sum of its terms' magnitudes. */
 typedef double (*element_fn)(const void *arg, unsigned a, unsigned b);
-static double transformed(const double *left, const double *right, element_fn at, const void *arg,
-                          double *magnitude)
+static double transformed(const square *s, const double *left, const double *right, element_fn at,
+                          const void *arg, double *magnitude)
 {
     double sum = 0;
     *magnitude = 0;
-    for (unsigned a = 0; a < PATCH; a++)
-        for (unsigned b = 0; b < PATCH; b++) {
+    for (unsigned a = 0; a < s->patch; a++)
+        for (unsigned b = 0; b < s->patch; b++) {
             const double term = left[a] * right[b] * at(arg, a, b);
             sum += term;
             *magnitude += fabs(term);
@@ -113,6 +164,7 @@ static double transformed(const double *left, const double *right, element_fn at
 /* ---- inputs ---- */
 
 typedef struct place {
+    const bench *bench;
     const void *args;
     size_t tile, n;
 } place;
@@ -121,13 +173,25 @@ static double input_at(const void *arg, unsigned a, unsigned b)
 {
     const place *p = arg;
     const lnt_winograd_in *w = p->args;
-    const ptrdiff_t x = w->first + (ptrdiff_t)(p->tile * TILE + b);
+    const ptrdiff_t x = w->first + (ptrdiff_t)(p->tile * p->bench->square->tile + b);
     return x < 0 || x >= w->width ? 0 : (double)w->line[a][(size_t)x * w->pixel[a] + p->n];
+}
+
+static void run_in(bench *t, lnt_winograd_in w)
+{
+    for (unsigned i = 0; i < t->square->patch; i++)
+        w.line[i] = given(t, w.line[i]);
+    w.v = given(t, w.v);
+    (t->square == &small ? t->kernels->winograd_small_in : t->kernels->winograd_in)(&w);
+    take_results(t, t->products, PRODUCTS);
+    t->report->cases++;
 }
 
 static void check_in(bench *t, const char *level, uint64_t seed)
 {
-    const size_t channels = 1 + below(t, CHANNELS_MAX), tiles = 1 + below(t, LNT_WINOGRAD_RUN);
+    const size_t channels = FEWEST + below(t, CHANNELS_MAX - FEWEST + 1),
+                 tiles = 1 + below(t, LNT_WINOGRAD_RUN);
+    const size_t patch = t->square->patch;
     lnt_winograd_in w = {.first = (ptrdiff_t)below(t, 2 * PATCH) - PATCH,
                          .width = 1 + (ptrdiff_t)below(t, WIDTH_MAX),
                          .tiles = tiles,
@@ -135,35 +199,35 @@ static void check_in(bench *t, const char *level, uint64_t seed)
                          .v = t->products,
                          .v_tile = ROOM,
                          .v_point = LNT_WINOGRAD_RUN * ROOM};
-    for (unsigned i = 0; i < PATCH; i++) {
+    for (unsigned i = 0; i < patch; i++) {
         const bool zeros = below(t, 5) == 0;
         w.pixel[i] = zeros ? 0 : channels; /* up to the end of the memory */
         w.line[i] =
             zeros ? t->zeros + CHANNELS_MAX - channels : t->lines[i] + LINE - (size_t)w.width * channels;
         fill(t, t->lines[i], LINE);
     }
-    guard(t->products, PRODUCTS);
-    t->kernels->winograd_in(&w);
-    t->report->cases++;
+    guard(t, t->products, PRODUCTS);
+    run_in(t, w);
     for (size_t at = 0; at < PRODUCTS; at++) {
-        const place p = {&w, at / ROOM % LNT_WINOGRAD_RUN, at % ROOM};
+        const place p = {t, &w, at / ROOM % LNT_WINOGRAD_RUN, at % ROOM};
         const size_t point = at / w.v_point;
         double magnitude, want;
-        if (p.tile < tiles && p.n >= channels && p.n < (channels + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL)
+        if (p.tile < tiles && point < patch * patch && p.n >= channels &&
+            p.n < (channels + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL)
             continue;
-        if (p.tile >= tiles || p.n >= channels) {
+        if (p.tile >= tiles || p.n >= channels || point >= patch * patch)
             want = guard_value, magnitude = 0;
-        } else {
-            want = transformed(forward[point / PATCH], forward[point % PATCH], input_at, &p, &magnitude);
-        }
-        if (agrees(t, t->products[at], want, POINTS, magnitude))
+        else
+            want = transformed(t->square, t->square->forward[point / patch],
+                               t->square->forward[point % patch], input_at, &p, &magnitude);
+        if (agrees(t, t->products[at], want, patch * patch, magnitude))
             continue;
-        lnt_check_fail(
-            t->report,
-            "%s Winograd, inputs of %zu tiles, %zu channels: tile %zu, channel %zu, point %zu is %g, not "
-            "%g (seed %llu)",
-            level, tiles, channels, p.tile, p.n, point, (double)t->products[at], want,
-            (unsigned long long)seed);
+        lnt_check_fail(t->report,
+                       "%s Winograd%s, inputs of %zu tiles of %zu, %zu channels: tile %zu, channel %zu, "
+                       "point %zu is %g, not "
+                       "%g (seed %llu)",
+                       level, t->half ? " of halves" : "", tiles, t->square->tile, channels, p.tile, p.n,
+                       point, (double)t->products[at], want, (unsigned long long)seed);
         return;
     }
 }
@@ -174,37 +238,50 @@ static double product_at(const void *arg, unsigned a, unsigned b)
 {
     const place *p = arg;
     const lnt_winograd_out *w = p->args;
-    return (double)w->m[(a * PATCH + b) * w->m_point + p->tile * w->m_tile + p->n];
+    return (double)w->m[(a * p->bench->square->patch + b) * w->m_point + p->tile * w->m_tile + p->n];
 }
 
 /* Element `at` of the pixels, which are stored line by line: a result, or guard. */
 static bool pixel_holds(bench *t, const lnt_winograd_out *w, size_t at)
 {
+    const square *s = t->square;
     const size_t line = at / w->line, x = at % w->line / w->pixel;
-    const place p = {w, x / TILE, at % w->line % w->pixel};
+    const place p = {t, w, x / s->tile, at % w->line % w->pixel};
     if (line >= w->lines || x >= w->width || p.n >= w->columns)
         return t->pixels[at] == guard_value;
     double magnitude;
-    const double sum = transformed(backward[line], backward[x % TILE], product_at, &p, &magnitude);
+    const double sum =
+        transformed(s, s->backward[line], s->backward[x % s->tile], product_at, &p, &magnitude);
     const double bias = w->bias ? (double)w->bias[p.n] : 0, rest = w->residual ? (double)w->residual[at] : 0;
-    return agrees(t, t->pixels[at], fmin(fmax(sum + bias + rest, (double)w->low), (double)w->high), POINTS,
-                  magnitude + fabs(bias) + fabs(rest));
+    return agrees(t, t->pixels[at], fmin(fmax(sum + bias + rest, (double)w->low), (double)w->high),
+                  s->patch * s->patch, magnitude + fabs(bias) + fabs(rest));
+}
+
+static void run_out(bench *t, lnt_winograd_out w)
+{
+    w.m = given(t, w.m);
+    w.c = given(t, w.c);
+    w.residual = given(t, w.residual);
+    (t->square == &small ? t->kernels->winograd_small_out : t->kernels->winograd_out)(&w);
+    take_results(t, t->pixels, PIXELS);
+    t->report->cases++;
 }
 
 static void check_out(bench *t, const char *level, uint64_t seed)
 {
-    const size_t columns = 1 + below(t, CHANNELS_MAX), tiles = 1 + below(t, LNT_WINOGRAD_RUN);
-    const size_t pixel = columns + below(t, 2);
+    const size_t columns = FEWEST + below(t, CHANNELS_MAX - FEWEST + 1),
+                 tiles = 1 + below(t, LNT_WINOGRAD_RUN);
+    const size_t pixel = columns + below(t, 2), tile = t->square->tile;
     const lnt_winograd_out w = {.m = t->products,
                                 .m_tile = ROOM,
                                 .m_point = LNT_WINOGRAD_RUN * ROOM,
                                 .tiles = tiles,
                                 .columns = columns,
-                                .lines = 1 + below(t, TILE),
-                                .width = TILE * tiles - below(t, TILE),
+                                .lines = 1 + below(t, tile),
+                                .width = tile * tiles - below(t, tile),
                                 .c = t->pixels,
                                 .residual = below(t, 2) ? t->residual : NULL,
-                                .line = TILE * tiles * pixel,
+                                .line = tile * tiles * pixel,
                                 .pixel = pixel,
                                 .bias = below(t, 2) ? t->bias + CHANNELS_MAX - columns : NULL,
                                 .low = below(t, 2) ? -INFINITY : -0.5f,
@@ -212,16 +289,16 @@ static void check_out(bench *t, const char *level, uint64_t seed)
     fill(t, t->products, PRODUCTS);
     fill(t, t->residual, PIXELS);
     fill(t, t->bias, CHANNELS_MAX);
-    guard(t->pixels, PIXELS);
-    t->kernels->winograd_out(&w);
-    t->report->cases++;
+    guard(t, t->pixels, PIXELS);
+    run_out(t, w);
     for (size_t at = 0; at < PIXELS; at++)
         if (!pixel_holds(t, &w, at)) {
-            lnt_check_fail(
-                t->report,
-                "%s Winograd, outputs of %zu tiles, %zu columns, %zu lines, %zu pixels: element %zu is %g "
-                "(seed %llu)",
-                level, tiles, columns, w.lines, w.width, at, (double)t->pixels[at], (unsigned long long)seed);
+            lnt_check_fail(t->report,
+                           "%s Winograd%s, outputs of %zu tiles of %zu, %zu columns, %zu lines, %zu pixels: "
+                           "element %zu is %g "
+                           "(seed %llu)",
+                           level, t->half ? " of halves" : "", tiles, tile, columns, w.lines, w.width, at,
+                           (double)t->pixels[at], (unsigned long long)seed);
             return;
         }
 }
@@ -251,7 +328,7 @@ static bool line_point_holds(bench *t, const lnt_winograd_line_in *w, const line
 
 static void check_line_in(bench *t, const char *level, uint64_t seed)
 {
-    const size_t channels = 1 + below(t, CHANNELS_MAX);
+    const size_t channels = FEWEST + below(t, CHANNELS_MAX - FEWEST + 1);
     lnt_winograd_line_in w = {.zeros = t->zeros + CHANNELS_MAX - channels,
                               .first = (ptrdiff_t)below(t, 2 * PATCH) - PATCH,
                               .width = 1 + (ptrdiff_t)below(t, WIDTH_MAX),
@@ -266,7 +343,7 @@ static void check_line_in(bench *t, const char *level, uint64_t seed)
     const line_matrices b = matrices_of((unsigned)w.tile);
     w.x = t->lines[0] + LINE - (size_t)w.width * channels; /* up to the end of the memory */
     fill(t, t->lines[0], LINE);
-    guard(t->products, PRODUCTS);
+    guard(t, t->products, PRODUCTS);
     t->kernels->winograd_line_in(&w);
     t->report->cases++;
     for (size_t at = 0; at < LINE_POINTS * w.v_point; at++)
@@ -322,7 +399,7 @@ static void check_line_out(bench *t, const char *level, uint64_t seed)
     fill(t, t->products, PRODUCTS);
     fill(t, t->residual, PIXELS);
     fill(t, t->bias, CHANNELS_MAX);
-    guard(t->pixels, PIXELS);
+    guard(t, t->pixels, PIXELS);
     t->kernels->winograd_line_out(&w);
     t->report->cases++;
     for (size_t at = 0; at < PIXELS; at++)
@@ -336,21 +413,42 @@ static void check_line_out(bench *t, const char *level, uint64_t seed)
         }
 }
 
+static void check_square(bench *t, const square *s, const char *level, uint64_t seed)
+{
+    t->square = s;
+    check_in(t, level, seed);
+    check_out(t, level, seed);
+}
+
 lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *r)
 {
     bench *t = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *t, NULL);
-    if (!t)
+    uint16_t *halves = lnt_alloc_zero(&lnt_malloc_allocator, sizeof *t / sizeof(float), sizeof *halves, NULL);
+    const lnt_conv_kernels *floats = lnt_kernels_of(level)->conv,
+                           *of_halves = lnt_kernels_of(level)->half->conv;
+    const uint64_t failures = r->failures;
+    const char *name = lnt_level_text(level);
+    if (!t || !halves) {
+        lnt_free(&lnt_malloc_allocator, t);
+        lnt_free(&lnt_malloc_allocator, halves);
         return LNT_E_MEMORY;
+    }
     t->report = r;
     t->random = seed ? seed : 1;
-    t->kernels = lnt_kernels_of(level)->conv;
-    const uint64_t failures = r->failures;
-    for (unsigned i = 0; i < CASES && t->kernels->winograd_in; i++) {
-        check_in(t, lnt_level_text(level), seed);
-        check_out(t, lnt_level_text(level), seed);
-        check_line_in(t, lnt_level_text(level), seed);
-        check_line_out(t, lnt_level_text(level), seed);
+    t->halves = halves;
+    for (unsigned i = 0; i < CASES && floats->winograd_in; i++) {
+        t->kernels = floats;
+        t->half = false;
+        check_square(t, &large, name, seed);
+        check_square(t, &small, name, seed);
+        check_line_in(t, name, seed);
+        check_line_out(t, name, seed);
+        t->kernels = of_halves;
+        t->half = true;
+        if (of_halves && of_halves->winograd_small_in)
+            check_square(t, &small, name, seed);
     }
+    lnt_free(&lnt_malloc_allocator, halves);
     lnt_free(&lnt_malloc_allocator, t);
     return r->failures > failures ? LNT_E_INTERNAL : LNT_OK;
 }

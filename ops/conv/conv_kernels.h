@@ -4,7 +4,7 @@
  * All images are channels-last; a kernel gets one run of pixels of one line, and pointers that its caller has moved to
  * where the lines start, so that neither padding nor the layout of the whole image is known here.
  *
- * In the table of half arithmetic floats are halves, but for the bias; it has no Winograd. */
+ * In the table of half arithmetic floats are halves, but for the bias; of Winograd's it has small tiles alone. */
 #ifndef LNT_OPS_CONV_CONV_KERNELS_H
 #define LNT_OPS_CONV_CONV_KERNELS_H
 
@@ -111,8 +111,9 @@ enum { LNT_PLANE_ROWS = 8, LNT_PLANE_SLACK = 64 };
 enum { LNT_WINOGRAD_RUN = 8 };
 
 /* Patches of an image: element (i, j) of B' d B for tile t and channel n goes to
- * v[(6 i + j) * v_point + t * v_tile + n]. Column x of the first patch is pixel first + x of a line; those
- * outside [0, width) are 0. */
+ * v[(6 i + j) * v_point + t * v_tile + n]; of small tiles, whose patches have 4 lines and columns, 4 i + j. Column x of
+ * the first patch is pixel first + x of a line; those outside [0, width) are 0. There are LNT_WINOGRAD_FEWEST channels
+ * or more. */
 typedef struct lnt_winograd_in {
     const float *line[LNT_WINOGRAD_PATCH]; /* pixel 0 */
     size_t pixel[LNT_WINOGRAD_PATCH];      /* floats from pixel to pixel of that line; 0: a line of zeros */
@@ -130,7 +131,7 @@ typedef struct lnt_winograd_out {
     size_t tiles, columns;
     size_t lines, width; /* of the tiles' that there are: lines 1 to 4, pixels of all of them together */
     float *c;
-    const float *residual; /* with c's strides, or NULL */
+    const float *residual; /* with c's strides, or NULL; c only where columns are whole panels */
     size_t line, pixel;
     const float *bias; /* [columns] or NULL */
     float low, high;
@@ -139,7 +140,7 @@ typedef struct lnt_winograd_out {
 /* The transforms of a line whose taps stand `apart` pixels from each other. A tile of `tile` (4 or 6) outputs
  * of each of so many neighbors is as many rows, r = t * apart + p. Point j of B' d for channel n goes to
  * v[j * v_point + r * v_row + n], where input i of the row is pixel first + (t * tile + i) * apart + p; those
- * outside [0, width) are 0. */
+ * outside [0, width) are 0. There are LNT_WINOGRAD_FEWEST channels or more. */
 typedef struct lnt_winograd_line_in {
     const float *x;     /* pixel 0, channels floats each */
     const float *zeros; /* [channels] */
@@ -172,7 +173,9 @@ typedef struct lnt_conv_kernels {
     void (*stem)(const lnt_stem *s);            /* columns of a pixel side by side */
     void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
     void (*plane)(const lnt_plane *p);          /* NULL but at x86's levels with vectors */
-    /* NULL in a trimmed library without WinogradConv, and in half arithmetic: */
+    /* NULL in a trimmed library without WinogradConv, those behind the first two in half arithmetic, too: */
+    void (*winograd_small_in)(const lnt_winograd_in *w);
+    void (*winograd_small_out)(const lnt_winograd_out *w);
     void (*winograd_in)(const lnt_winograd_in *w);
     void (*winograd_out)(const lnt_winograd_out *w);
     void (*winograd_line_in)(const lnt_winograd_line_in *w);

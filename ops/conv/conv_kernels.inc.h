@@ -16,13 +16,30 @@
 #else
 #define DEPTHWISE_PAIR NULL /* 16 registers are too few */
 #endif
-#if defined(LNT_SIMD_FP16) /* whose digits are too few for it */
-#define WINOGRAD_KERNELS
+/* Small tiles are sums in one order, however wide vectors are: they come of another level that is always there. */
+#if defined(LNT_SIMD_AVX512)
+#define SMALL(name) lnt_winograd_small_##name##_avx2
+#elif defined(LNT_SIMD_SINGLE) && defined(__aarch64__)
+#define SMALL(name) lnt_winograd_small_##name##_neon
+#else
+#define SMALL(name) LNT_SIMD_NAME(lnt_winograd_small_##name)
+#define HAS_SMALL
+#endif
+void SMALL(in)(const lnt_winograd_in *w);
+void SMALL(out)(const lnt_winograd_out *w);
+#ifdef HAS_SMALL
+#include "ops/conv/winograd_small.inc.h"
+#endif
+#define SMALL_KERNELS                                                                                        \
+    .winograd_small_in = LNT_HAS_WinogradConv ? SMALL(in) : NULL,                                            \
+    .winograd_small_out = LNT_HAS_WinogradConv ? SMALL(out) : NULL,
+#if defined(LNT_SIMD_FP16) /* whose digits are too few for others */
+#define WINOGRAD_KERNELS SMALL_KERNELS
 #else
 #include "ops/conv/winograd.inc.h"
 #include "ops/conv/winograd_line.inc.h"
 #define WINOGRAD_KERNELS                                                                                     \
-    .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                                \
+    SMALL_KERNELS.winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                   \
     .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,                                              \
     .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,                                      \
     .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,

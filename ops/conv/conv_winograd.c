@@ -1,6 +1,7 @@
 /* conv_winograd.c — WinogradConv: a Conv of 3x3 taps, or of taps in a line, by minimal filtering
  * (ops/conv/winograd.h), as the converter makes it of Conv. Its weights are the taps transformed: [6, 6, channels,
- * features] of squares, [points, groups * channels, features] of lines.
+ * features] of squares, [4, 4, channels, features] of those in small tiles, [points, groups * channels, features] of
+ * lines. Small tiles with weights of float16 are computed with halves where the level can.
  *
  *   block of tiles (and a part of the features, where tiles are few)
  *     their inputs, transformed: v
@@ -12,11 +13,12 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/gemm/half_step.h"
 #include "ops/product.h"
 
 #include <math.h>
 
-enum { PATCH = LNT_WINOGRAD_PATCH, TAPS = LNT_WINOGRAD_TAPS };
+enum { PATCH = LNT_WINOGRAD_PATCH, SMALL_PATCH = LNT_WINOGRAD_SMALL_PATCH, TAPS = LNT_WINOGRAD_TAPS };
 
 /* Tiles [*first, *stop) of a block. */
 static void block_tiles(const lnt_winograd *w, int64_t block, int64_t *first, int64_t *stop)
@@ -58,7 +60,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     (void)k_begin, (void)k_end, (void)gather;
     set->gathered = false;
     for (unsigned i = 0; i < n; i++) {
-        set->a[i] = call->a + (at + i) * w->v_row;
+        set->a[i] = lnt_moved(call->a, (int64_t)((at + i) * w->v_row), w->element);
         set->out[i] = (int64_t)((at + i) * w->m_row);
     }
 }
@@ -88,8 +90,8 @@ static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
 
 /* ---- bind ---- */
 
-/* Floats from row to row: no power of two, or rows would share the sets of a cache. */
-static size_t row_floats(size_t n)
+/* Elements from row to row: no power of two, or rows would share the sets of a cache. */
+static size_t row_length(size_t n)
 {
     return lnt_round_up(n, LNT_PANEL) | LNT_PANEL;
 }
@@ -98,7 +100,7 @@ static size_t row_floats(size_t n)
 static void cut_blocks(lnt_winograd *w)
 {
     const int64_t features = w->g.features;
-    const int64_t row_bytes = (int64_t)(w->points * sizeof(float)) * (w->g.channels + features);
+    const int64_t row_bytes = (int64_t)(w->points * w->element) * (w->g.channels + features);
     int64_t rows = LNT_WINOGRAD_BLOCK_BYTES / row_bytes;
     rows = rows < LNT_WINOGRAD_ROWS_MIN   ? LNT_WINOGRAD_ROWS_MIN
            : rows > LNT_WINOGRAD_ROWS_MAX ? LNT_WINOGRAD_ROWS_MAX
@@ -123,13 +125,13 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
     ptrdiff_t *offset = lnt_bump_alloc(site->memory, (size_t)w->groups * sizeof *offset, site->err);
     if (!offset)
         return LNT_E_MEMORY;
-    w->v_row = row_floats(channels);
-    w->m_row = row_floats((size_t)(w->g.features / w->parts));
+    w->v_row = row_length(channels);
+    w->m_row = row_length((size_t)(w->g.features / w->parts));
     w->point = (size_t)((most + w->groups - 1) * w->rows) | 1;
     for (int64_t i = 0; i < w->groups; i++)
         offset[i] = (ptrdiff_t)(i * w->rows * (int64_t)w->v_row);
-    w->transforms = site->kernels->conv;
-    w->plan = (lnt_gemm_plan){.kernels = site->kernels->gemm,
+    w->transforms = site->half ? site->kernels->half->conv : site->kernels->conv;
+    w->plan = (lnt_gemm_plan){.kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm,
                               .rows_of = rows_of,
                               .rows_arg = w,
                               .products = (int64_t)w->points,
@@ -157,8 +159,8 @@ static bool place(lnt_winograd *w, unsigned threads, size_t *scratch)
     const int64_t rows = (int64_t)(w->points * w->point);
     w->thread_bytes = 0;
     return lnt_reserve(scratch, threads, w->plan.gather_bytes, &w->gather_at) &&
-           lnt_reserve(&w->thread_bytes, rows, w->v_row * sizeof(float), &w->v_at) &&
-           lnt_reserve(&w->thread_bytes, rows, w->m_row * sizeof(float), &w->m_at) &&
+           lnt_reserve(&w->thread_bytes, rows, w->v_row * w->element, &w->v_at) &&
+           lnt_reserve(&w->thread_bytes, rows, w->m_row * w->element, &w->m_at) &&
            lnt_reserve(scratch, threads, w->thread_bytes, &w->threads_at);
 }
 
@@ -171,7 +173,8 @@ static lnt_status window_of(const lnt_site *site, lnt_window *w, const lnt_winog
     const int64_t *k = w->kernel, *dims = weights->dims;
     LNT_TRY(lnt_window_of(site, w));
     const bool padded = w->before[1] || w->after[1];
-    if (x->rank == 4 && weights->rank == 4 && dims[0] == PATCH && dims[1] == PATCH) {
+    if (x->rank == 4 && weights->rank == 4 && (dims[0] == PATCH || dims[0] == SMALL_PATCH) &&
+        dims[1] == dims[0]) {
         *kind = &lnt_winograd_square;
         if (k[1] == TAPS && k[2] == TAPS && lnt_volume(w->stride) == 1 && lnt_volume(w->dilation) == 1)
             return LNT_OK;
@@ -211,6 +214,7 @@ static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
                     .channels = weights->dims[weights->rank - 2],
                     .features = weights->dims[weights->rank - 1],
                     .axes = x->rank - 2u};
+    w->tile = weights->dims[0] - TAPS + 1;
     if (w->kind == &lnt_winograd_line)
         g->channels /= lnt_winograd_line_groups(window.kernel[2]);
     LNT_REQUIRE(x->dims[1] == g->channels && (!bias || lnt_operand_count(bias) == g->features), site->err,
@@ -222,17 +226,22 @@ static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
                 (long long)window.out[2]);
     LNT_REQUIRE(weights->packed && weights->packed->source == LNT_SOURCE_KN, site->err, LNT_E_UNSUPPORTED,
                 "its weights must be a packed constant");
-    if (x->dtype != LNT_FLOAT || (bias && bias->dtype != LNT_FLOAT))
-        return lnt_bind_unsupported_type(site, x->dtype != LNT_FLOAT ? x->dtype : bias->dtype);
+    LNT_REQUIRE(g->channels >= LNT_WINOGRAD_FEWEST && g->features >= LNT_WINOGRAD_FEWEST, site->err,
+                LNT_E_UNSUPPORTED, "fewer than %d channels or features", LNT_WINOGRAD_FEWEST);
+    const lnt_dtype type = site->half ? LNT_FLOAT16 : LNT_FLOAT;
+    if (x->dtype != type || (bias && bias->dtype != LNT_FLOAT))
+        return lnt_bind_unsupported_type(site, x->dtype != type ? x->dtype : bias->dtype);
     return LNT_OK;
 }
 
-lnt_status lnt_bind_winograd_conv(lnt_site *site)
+/* Of floats or halves. */
+static lnt_status bind_images(lnt_site *site)
 {
     lnt_winograd *w = lnt_bind_params(site, sizeof *w);
     size_t scratch = 0;
     if (!w)
         return LNT_E_MEMORY;
+    w->element = lnt_site_element(site);
     LNT_TRY(read_operands(site, w));
     LNT_TRY(
         lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, lnt_conv_writes_output(site), &w->store));
@@ -247,11 +256,16 @@ lnt_status lnt_bind_winograd_conv(lnt_site *site)
     if (!place(w, site->threads, &scratch))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the transformed tiles are too large");
     lnt_bind_scratch(site, scratch);
-    if (w->store.residual >= 0)
+    if (w->store.residual >= 0 && w->g.features % LNT_PANEL == 0) /* or a last vector meets others' results */
         lnt_bind_in_place(site, 0, (unsigned)w->store.residual);
     lnt_conv_bind_pitched(site, &w->store);
     site->step->run = run_winograd;
     return LNT_OK;
+}
+
+lnt_status lnt_bind_winograd_conv(lnt_site *site)
+{
+    return lnt_has_half_weights(site, 1) ? lnt_bind_half(site, 1, bind_images) : bind_images(site);
 }
 
 /* ---- the row's hooks ---- */
@@ -266,4 +280,4 @@ static int64_t multiply_adds(const lnt_node *n, const lnt_step *s)
     return each;
 }
 
-const lnt_product lnt_product_winograd = {1u << 1, lnt_pack_matrix, multiply_adds};
+const lnt_product lnt_product_winograd = {1u << 1, SMALL_PATCH, lnt_pack_matrix, multiply_adds};

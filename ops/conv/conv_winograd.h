@@ -29,6 +29,7 @@ struct lnt_winograd {
     lnt_store store;
     const lnt_epilogue *epilogue; /* run with each run of tiles */
     const lnt_conv_kernels *transforms;
+    size_t element;     /* bytes of a float, or of a half: floats of the following are elements */
     lnt_gemm_plan plan; /* of a block: a product for each point */
     size_t b_offset[LNT_WINOGRAD_POINTS];
     const float *zeros; /* a pixel of them */
@@ -39,7 +40,7 @@ struct lnt_winograd {
     int64_t rows;         /* of a product, for each tile */
     int64_t groups;       /* of taps: each takes its inputs a tile further on */
     int64_t across, down; /* square: tiles of an image */
-    int64_t tile;         /* line: outputs of a row */
+    int64_t tile;         /* outputs of a row */
 
     int64_t blocks, parts;        /* of a sequence's tiles; of the features */
     size_t v_row, m_row, point;   /* floats from row to row; rows from point to point */

@@ -18,6 +18,14 @@
  *           0  q/2 -1/2  -q   1  0           1/6 -q/6    1/3
  *           0   1    0  -5/2  0  1            0     0     1
  *
+ * For float16, which has too few digits for that, F(2x2, 3x3), 16 multiplications instead of 36, at 0, 1, -1 and
+ * infinity (with a sign turned): sums alone.
+ *
+ *     B' =  1   0  -1   0     G =   1     0     0     A' =  1   1   1   0
+ *           0   1   1   0          1/2   1/2   1/2          0   1  -1   1
+ *           0  -1   1   0          1/2  -1/2   1/2
+ *           0  -1   0   1           0     0     1
+ *
  * Lines: the eight points 0, +-1/2, +-1, +-2 and infinity serve 6 outputs of 3 taps or 4 of 5. More taps are
  * groups of four, the last of up to five, each of which finds its inputs a tile of 4 further on; where no group
  * has its last tap, infinity has nothing to do: for 7 taps 14 multiplications instead of 28.
@@ -37,6 +45,8 @@
 #include <stdint.h>
 
 enum { LNT_WINOGRAD_TAPS = 3, LNT_WINOGRAD_TILE = 4, LNT_WINOGRAD_PATCH = 6, LNT_WINOGRAD_POINTS = 36 };
+enum { LNT_WINOGRAD_SMALL_TILE = 2, LNT_WINOGRAD_SMALL_PATCH = 4, LNT_WINOGRAD_SMALL_POINTS = 16 };
+enum { LNT_WINOGRAD_FEWEST = 16 /* channels, and features, that pay */ };
 
 #define LNT_WINOGRAD_P 0.70710678118654752440
 #define LNT_WINOGRAD_Q 1.41421356237309504880

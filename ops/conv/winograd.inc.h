@@ -1,6 +1,7 @@
 /* winograd.inc.h — Winograd's transforms of inputs and outputs, part of ops/conv/conv_kernels.inc.h.
  *
- * Vectors hold channels. A patch (the inputs of a tile) is transformed along one axis for all its lines, then along
+ * Vectors hold channels; of inputs the last one ends where the pixel does, and may meet channels of the one before
+ * again. A patch (the inputs of a tile) is transformed along one axis for all its lines, then along
  * the other; adjacent patches overlap and share the first transform of their common columns. The matrices
  * are those of ops/conv/winograd.h. */
 #include "ops/conv/winograd.h"
@@ -38,8 +39,8 @@ LNT_INLINE void winograd_backward(const vf *x, vf *y)
     y[3] = v_fma(v_splat(0.5f), odd_p, v_fma(v_splat(2), odd_q, x[5]));
 }
 
-/* Channels [n, n + lanes), whole vectors or fewer. */
-LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n, const bool some, unsigned lanes)
+/* Channels [n, n + LNT_VL). */
+LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n)
 {
     const size_t columns = w->tiles * WINOGRAD_TILE + WINOGRAD_PATCH - WINOGRAD_TILE;
     vf column[WINOGRAD_COLUMNS][WINOGRAD_PATCH];
@@ -48,8 +49,7 @@ LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n, const bool
         const bool inside = at >= 0 && at < w->width;
         vf line[WINOGRAD_PATCH];
         UNROLL_FOR(6, unsigned i = 0; i < WINOGRAD_PATCH; i++)
-            line[i] =
-                inside ? load_lanes(w->line[i] + (size_t)at * w->pixel[i] + n, some, lanes) : v_splat(0);
+            line[i] = inside ? v_load(w->line[i] + (size_t)at * w->pixel[i] + n) : v_splat(0);
         winograd_forward(line, column[x]);
     }
     for (size_t t = 0; t < w->tiles; t++) {
@@ -67,13 +67,10 @@ LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n, const bool
 
 static void winograd_in(const lnt_winograd_in *w)
 {
-    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN);
+    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->channels >= LNT_WINOGRAD_FEWEST);
     const lnt_winograd_in own = *w; /* out of reach of the stores, which may alias anything */
-    size_t n = 0;
-    for (; n + LNT_VL <= own.channels; n += LNT_VL)
-        winograd_in_lanes(&own, n, false, LNT_VL);
-    if (n < own.channels)
-        winograd_in_lanes(&own, n, true, (unsigned)(own.channels - n));
+    for (size_t n = 0; n < own.channels; n += LNT_VL)
+        winograd_in_lanes(&own, n + LNT_VL <= own.channels ? n : own.channels - LNT_VL);
 }
 
 /* Pixels [0, width) of a line of a tile, from place `at` of the result on. */

@@ -1,5 +1,6 @@
 /* winograd_line.inc.h — Winograd's transforms along a line, part of ops/conv/conv_kernels.inc.h. Vectors hold
- * channels. The matrices are those of ops/conv/winograd.h; points of opposite sign share their even and odd parts. */
+ * channels; of inputs the last one ends where the pixel does, and may meet channels of the one before again. The
+ * matrices are those of ops/conv/winograd.h; points of opposite sign share their even and odd parts. */
 
 enum { WINOGRAD_LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX, WINOGRAD_LINE_FINITE = WINOGRAD_LINE_POINTS - 1 };
 
@@ -36,14 +37,14 @@ LNT_INLINE void winograd_line_backward(const vf *x, vf *y)
     y[5] = v_fma(v_splat(0x1p-5f), odd_half, v_fma(v_splat(32), odd_two, odd_one));
 }
 
-/* Channels [n, n + lanes) of a row whose inputs are x[]. */
+/* Channels [n, n + LNT_VL) of a row whose inputs are x[]. */
 LNT_INLINE void winograd_line_in_lanes(const lnt_winograd_line_in *w, const float *const *x, float *to,
-                                       size_t n, const bool some, unsigned lanes)
+                                       size_t n)
 {
     const size_t ahead = 2 * (size_t)(w->tile * w->apart) * w->channels; /* of inputs that rows share */
     vf inputs[WINOGRAD_LINE_POINTS], points[WINOGRAD_LINE_POINTS];
     UNROLL_FOR(8, unsigned i = 0; i < WINOGRAD_LINE_POINTS; i++)
-        inputs[i] = load_lanes(x[i] + n, some, lanes);
+        inputs[i] = v_load(x[i] + n);
     if (n % LNT_PANEL == 0)
         UNROLL_FOR(8, unsigned i = WINOGRAD_LINE_POINTS / 2; i < WINOGRAD_LINE_POINTS; i++)
             v_prefetch(x[i] + ahead + n);
@@ -56,7 +57,7 @@ LNT_INLINE void winograd_line_in_lanes(const lnt_winograd_line_in *w, const floa
 
 static void winograd_line_in(const lnt_winograd_line_in *w)
 {
-    LNT_ASSERT(w->apart > 0 && (w->tile == 4 || w->tile == 6));
+    LNT_ASSERT(w->apart > 0 && (w->tile == 4 || w->tile == 6) && w->channels >= LNT_WINOGRAD_FEWEST);
     const lnt_winograd_line_in own = *w; /* out of reach of the stores, which may alias anything */
     float *to = own.v;
     for (ptrdiff_t row = 0; row < own.rows; row++, to += own.v_row) {
@@ -64,11 +65,8 @@ static void winograd_line_in(const lnt_winograd_line_in *w)
         ptrdiff_t at = own.first + row / own.apart * own.tile * own.apart + row % own.apart;
         for (unsigned i = 0; i < WINOGRAD_LINE_POINTS; i++, at += own.apart)
             x[i] = at >= 0 && at < own.width ? own.x + (size_t)at * own.channels : own.zeros;
-        size_t n = 0;
-        for (; !MASKS && n + LNT_VL <= own.channels; n += LNT_VL)
-            winograd_line_in_lanes(&own, x, to, n, false, LNT_VL);
-        for (; n < own.channels; n += LNT_VL)
-            winograd_line_in_lanes(&own, x, to, n, true, lanes_left(own.channels - n));
+        for (size_t n = 0; n < own.channels; n += LNT_VL)
+            winograd_line_in_lanes(&own, x, to, n + LNT_VL <= own.channels ? n : own.channels - LNT_VL);
     }
 }
 

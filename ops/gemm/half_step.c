@@ -2,8 +2,8 @@
 #include "ops/gemm/half_step.h"
 
 #include "base/lnt_assert.h"
-#include "formats/packed.h"
 #include "ops/cells.h"
+#include "ops/product.h"
 
 #include <string.h>
 
@@ -11,8 +11,7 @@ bool lnt_has_half_weights(const lnt_site *site, unsigned weights)
 {
     const lnt_operand *x = lnt_input(site, 0), *w = lnt_input(site, weights);
     return LNT_HAS_HALVES && site->kernels->half->gemm &&
-           (x->dtype == LNT_FLOAT || x->dtype == LNT_FLOAT16) && w->packed && w->dtype == LNT_FLOAT &&
-           lnt_packed_element(w->packed) == LNT_FLOAT16;
+           (x->dtype == LNT_FLOAT || x->dtype == LNT_FLOAT16) && lnt_multiplies_halves(site->node->op, w);
 }
 
 enum { OPERANDS_MAX = 32 };

@@ -180,7 +180,7 @@ def test_winograd_weights(tmp_path):
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])]
     report = convert(tmp_path, model_of(nodes, [("x", F, [1, 64, 30, 30])], {"w": w}), "--winograd", "--precision", "float16")
     (layer,) = report["precision"]["layers"]
-    assert layer["op"] == "WinogradConv" and layer["weights"] == "float16"
+    assert layer["op"] == "WinogradConv" and layer["weights"] == "float16" and layer["bytes_after"] == 2 * 16 * 64 * 64
     want = reference(model_of(nodes, [("x", F, [1, 64, 30, 30])], {"w": w}), {"x": x})[0]
     for level in levels():
         got = Session(Model(tmp_path / "m.lnt"), level=level).set(x=x).run().get("y")

@@ -1,6 +1,7 @@
 """Half arithmetic (the level fp16, on an emulated Cortex-A76): what of a file of float16 weights computes with halves, and that
 a CPU without them computes what this machine does."""
 
+import json
 import subprocess
 import sys
 
@@ -187,6 +188,30 @@ def test_sums_of_every_length(tmp_path, program, channels, features, kernel, gro
     net.conv(x, 6, features, 1, 1, name="y")
     net.save(tmp_path, [1, 5, 20, 19], "y")
     check(tmp_path, program)
+
+
+@pytest.mark.parametrize("dims, features", [
+    ([1, 16, 9, 11], 16), ([2, 37, 18, 21], 41), ([1, 300, 13, 12], 24), ([1, 48, 30, 64], 192), ([1, 64, 9, 11], 256)])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_small_tiles(tmp_path, program, dims, features, padding):
+    """3x3 taps transformed for tiles of 2x2, with a residual, a clamp, or a function behind."""
+    net, pads = Net(features), [padding] * 4
+    x = net.conv("x", dims[1], dims[1], 1, 1)
+    y = net.add("Relu", net.conv(x, features, dims[1], 3, 3, pads=pads))
+    z = net.add("Relu", net.add("Add", net.conv(y, features, features, 3, 3, pads=[1] * 4), y))
+    z = net.add("Add", net.add("HardSwish", net.conv(z, features, features, 3, 3, pads=[1] * 4)), y)
+    net.conv(z, 6, features, 1, 1, name="y")
+    net.save(tmp_path, dims, "y", "--winograd")
+    shown = json.loads(linnet("info", tmp_path / "m.lnt", "--json").stdout)
+    assert shown["operators"]["WinogradConv"] == 3
+    check(tmp_path, program)
+
+
+def test_lines_by_transform_stay_float(tmp_path, program):
+    net = Net()
+    net.conv(net.conv("x", 32, 20, 5, pads=[2, 2]), 20, 32, 3, name="y")
+    net.save(tmp_path, [1, 20, 200], "y", "--winograd")
+    check(tmp_path, program, computes_halves=False)
 
 
 def test_transposed(tmp_path, program):

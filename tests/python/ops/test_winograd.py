@@ -53,7 +53,7 @@ DEEP = [node("Conv", ["x", "u"], ["inner"])]  # input and output stay in the ker
 DEEP_AFTER = [node("Conv", ["c", "v"], ["y"])]
 
 
-@pytest.mark.parametrize("dims, features, pads", [
+SQUARES = [
     ([1, 16, 8, 8], 16, [1, 1, 1, 1]),
     ([3, 17, 9, 23], 33, [0, 0, 0, 0]),
     ([1, 64, 14, 14], 128, [1, 1, 1, 1]),   # few tiles: parts of the features
@@ -61,13 +61,19 @@ DEEP_AFTER = [node("Conv", ["c", "v"], ["y"])]
     ([2, 130, 12, 11], 16, [1, 1, 1, 1]),
     ([1, 300, 16, 12], 257, [1, 1, 1, 1]),  # sums in parts, an odd column
     ([1, 32, 121, 90], 24, [1, 1, 1, 1]),   # many blocks
-])
+]
+SMALL = ["--precision", "float16", "--min-snr", "300"]  # tiles of float16, and no layer whose rounding may be seen
+TILES = [pytest.param([], 36, id="large"), pytest.param(SMALL, 16, id="small")]
+
+
+@pytest.mark.parametrize("dims, features, pads", SQUARES)
 @pytest.mark.parametrize("deep", [False, True])
-def test_shapes(tmp_path, dims, features, pads, deep):
+@pytest.mark.parametrize("options, points", TILES)
+def test_shapes(tmp_path, dims, features, pads, deep, options, points):
     rng = np.random.default_rng(features)
     proto = convolution(rng, dims, features, DEEP if deep else (), DEEP_AFTER if deep else (), pads=pads)
-    report = convert(tmp_path, proto, "--winograd")
-    assert report["winograd_bytes"] == 4 * 36 * dims[1] * -(-features // 16) * 16
+    report = convert(tmp_path, proto, "--winograd", *options)
+    assert report["winograd_bytes"] == 4 * points * dims[1] * -(-features // 16) * 16
     check(tmp_path, proto, rng.standard_normal(dims, np.float32))
 
 
@@ -148,18 +154,21 @@ def test_lines_that_grow(tmp_path):
     [node("Relu", ["c"], ["s"]), node("Concat", ["s", "inner"], ["y"], axis=1)],  # side by side with another
 ])
 @pytest.mark.parametrize("deep", [False, True])
-def test_what_follows(tmp_path, after, deep):
-    rng, dims = np.random.default_rng(3), [2, 48, 19, 22]
+@pytest.mark.parametrize("channels", [48, 37])
+@pytest.mark.parametrize("options, points", TILES)
+def test_what_follows(tmp_path, after, deep, channels, options, points):
+    rng, dims = np.random.default_rng(3), [2, channels, 19, 22]
     before = DEEP if deep else [node("Relu", ["x"], ["inner"])]
-    proto = convolution(rng, dims, 48, before, after, pads=[1] * 4)
-    assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] > 0
+    proto = convolution(rng, dims, channels, before, after, pads=[1] * 4)
+    assert convert(tmp_path, proto, "--winograd", *options)["winograd_bytes"] == 4 * points * channels * 48
     check(tmp_path, proto, rng.standard_normal(dims, np.float32))
 
 
-def test_open_extents(tmp_path):
+@pytest.mark.parametrize("options, points", TILES)
+def test_open_extents(tmp_path, options, points):
     rng = np.random.default_rng(4)
     proto = convolution(rng, ["n", 32, "h", "w"], 32, channels=32, pads=[1] * 4, before=[node("Relu", ["x"], ["inner"])])
-    assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] > 0
+    assert convert(tmp_path, proto, "--winograd", *options)["winograd_bytes"] == 4 * points * 32 * 32
     for dims in ([1, 32, 40, 30], [2, 32, 1, 1], [1, 32, 3, 50], [0, 32, 8, 8]):
         x = rng.standard_normal(dims, np.float32)
         if x.size:
@@ -280,13 +289,14 @@ def test_a_file_that_is_to_be_small_does_not_grow(tmp_path):
     assert quantized["winograd_bytes"] == 0 and transformed(tmp_path) == 0
 
 
-@pytest.mark.parametrize("dims, kernel", [([1, 64, 40, 40], (3, 3)), ([1, 48, 300], (3,)), ([1, 32, 300], (11,))])
-def test_error_bound(tmp_path, dims, kernel):
+@pytest.mark.parametrize("dims, kernel, options", [
+    ([1, 64, 40, 40], (3, 3), []), ([1, 64, 40, 40], (3, 3), SMALL), ([1, 48, 300], (3,), []), ([1, 32, 300], (11,), [])])
+def test_error_bound(tmp_path, dims, kernel, options):
     """Errors stay below the bound of the report, with inputs that are as large as they may be, and are not far from it."""
     rng = np.random.default_rng(13)
     pads = [kernel[0] // 2] * 2 * len(kernel)
     proto = convolution(rng, dims, 32, [node("Identity", ["x"], ["inner"])], [node("Identity", ["c"], ["y"])], kernel=kernel, pads=pads)
-    bound = convert(tmp_path, proto, "--winograd")["winograd_error_bound"]
+    bound = convert(tmp_path, proto, "--winograd", *options)["winograd_error_bound"]
     weights = next(numpy_helper.to_array(t) for t in proto.graph.initializer if t.name == "w").astype(np.float64)
     x = np.sign(rng.standard_normal(dims)).astype(np.float32)
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *[(kernel[0] // 2,) * 2] * len(kernel)])
