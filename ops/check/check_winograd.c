@@ -378,7 +378,7 @@ static bool line_pixel_holds(bench *t, const lnt_winograd_line_out *w, const lin
 
 static void check_line_out(bench *t, const char *level, uint64_t seed)
 {
-    const size_t columns = 1 + below(t, CHANNELS_MAX);
+    const size_t columns = FEWEST + below(t, CHANNELS_MAX - FEWEST + 1);
     const ptrdiff_t apart = 1 + (ptrdiff_t)below(t, APART_MAX), rows = 1 + (ptrdiff_t)below(t, ROWS_MAX);
     const lnt_winograd_line_out w = {.m = t->products,
                                      .m_row = ROOM,

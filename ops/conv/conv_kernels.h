@@ -133,7 +133,7 @@ typedef struct lnt_winograd_out {
     float *c;
     const float *residual; /* with c's strides, or NULL; c only where columns are whole panels */
     size_t line, pixel;
-    const float *bias; /* [columns] or NULL */
+    const float *bias; /* [columns] or NULL; columns: LNT_WINOGRAD_FEWEST or more */
     float low, high;
 } lnt_winograd_out;
 
@@ -158,9 +158,9 @@ typedef struct lnt_winograd_line_out {
     ptrdiff_t width, apart, tile, rows;
     size_t columns, points;
     float *c;
-    const float *residual; /* with c's strides, or NULL */
+    const float *residual; /* with c's strides, or NULL; c only where columns are whole panels */
     size_t pixel;
-    const float *bias; /* [columns] or NULL */
+    const float *bias; /* [columns] or NULL; columns: LNT_WINOGRAD_FEWEST or more */
     float low, high;
 } lnt_winograd_line_out;
 

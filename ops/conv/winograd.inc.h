@@ -1,7 +1,7 @@
 /* winograd.inc.h — Winograd's transforms of inputs and outputs, part of ops/conv/conv_kernels.inc.h.
  *
- * Vectors hold channels; of inputs the last one ends where the pixel does, and may meet channels of the one before
- * again. A patch (the inputs of a tile) is transformed along one axis for all its lines, then along
+ * Vectors hold channels; the last one of a pixel ends where that does, and may meet channels of the one before again.
+ * A patch (the inputs of a tile) is transformed along one axis for all its lines, then along
  * the other; adjacent patches overlap and share the first transform of their common columns. The matrices
  * are those of ops/conv/winograd.h. */
 #include "ops/conv/winograd.h"
@@ -74,24 +74,22 @@ static void winograd_in(const lnt_winograd_in *w)
 }
 
 /* Pixels [0, width) of a line of a tile, from place `at` of the result on. */
-LNT_INLINE void winograd_store(const lnt_winograd_out *w, const vf *pixels, size_t at, size_t width, vf bias,
-                               const bool some, unsigned lanes)
+LNT_INLINE void winograd_store(const lnt_winograd_out *w, const vf *pixels, size_t at, size_t width, vf bias)
 {
     const vf low = v_splat(w->low), high = v_splat(w->high);
     for (size_t x = 0; x < width; x++, at += w->pixel) {
         vf y = pixels[x] + bias;
         if (w->residual)
-            y += load_lanes(w->residual + at, some, lanes);
-        store_lanes(w->c + at, v_min(high, v_max(low, y)), some, lanes);
+            y += v_load(w->residual + at);
+        v_store(w->c + at, v_min(high, v_max(low, y)));
     }
 }
 
-/* Columns [n, n + lanes) of tile t, whole vectors or fewer. */
-LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n, const bool some,
-                                   unsigned lanes)
+/* Columns [n, n + LNT_VL) of tile t. */
+LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n)
 {
     const size_t left = w->width - t * WINOGRAD_TILE, width = left < WINOGRAD_TILE ? left : WINOGRAD_TILE;
-    const vf bias = w->bias ? load_lanes(w->bias + n, some, lanes) : v_splat(0);
+    const vf bias = w->bias ? v_load(w->bias + n) : v_splat(0);
     const float *from = w->m + t * w->m_tile + n;
     vf half[WINOGRAD_TILE][WINOGRAD_PATCH], pixels[WINOGRAD_TILE];
     for (unsigned j = 0; j < WINOGRAD_PATCH; j++, from += w->m_point) {
@@ -104,20 +102,17 @@ LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n
     }
     for (size_t i = 0; i < w->lines; i++) {
         winograd_backward(half[i], pixels);
-        winograd_store(w, pixels, i * w->line + t * WINOGRAD_TILE * w->pixel + n, width, bias, some, lanes);
+        winograd_store(w, pixels, i * w->line + t * WINOGRAD_TILE * w->pixel + n, width, bias);
     }
 }
 
 static void winograd_out(const lnt_winograd_out *w)
 {
-    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= WINOGRAD_TILE);
+    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= WINOGRAD_TILE &&
+               w->columns >= LNT_WINOGRAD_FEWEST);
     LNT_ASSERT(w->width <= w->tiles * WINOGRAD_TILE);
     const lnt_winograd_out own = *w;
-    for (size_t t = 0; t < own.tiles; t++) {
-        size_t n = 0;
-        for (; n + LNT_VL <= own.columns; n += LNT_VL)
-            winograd_out_lanes(&own, t, n, false, LNT_VL);
-        if (n < own.columns)
-            winograd_out_lanes(&own, t, n, true, (unsigned)(own.columns - n));
-    }
+    for (size_t t = 0; t < own.tiles; t++)
+        for (size_t n = 0; n < own.columns; n += LNT_VL)
+            winograd_out_lanes(&own, t, n + LNT_VL <= own.columns ? n : own.columns - LNT_VL);
 }

@@ -1,5 +1,5 @@
 /* winograd_line.inc.h — Winograd's transforms along a line, part of ops/conv/conv_kernels.inc.h. Vectors hold
- * channels; of inputs the last one ends where the pixel does, and may meet channels of the one before again. The
+ * channels; the last one of a pixel ends where that does, and may meet channels of the one before again. The
  * matrices are those of ops/conv/winograd.h; points of opposite sign share their even and odd parts. */
 
 enum { WINOGRAD_LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX, WINOGRAD_LINE_FINITE = WINOGRAD_LINE_POINTS - 1 };
@@ -70,11 +70,11 @@ static void winograd_line_in(const lnt_winograd_line_in *w)
     }
 }
 
-/* Outputs `at`, at + apart, ... of a row whose products are m: columns [n, n + lanes), whole vectors or fewer. */
+/* Outputs `at`, at + apart, ... of a row whose products are m: columns [n, n + LNT_VL). */
 LNT_INLINE void winograd_line_out_lanes(const lnt_winograd_line_out *w, const float *m, ptrdiff_t at,
-                                        size_t n, const bool some, unsigned lanes)
+                                        size_t n)
 {
-    const vf bias = w->bias ? load_lanes(w->bias + n, some, lanes) : v_splat(0);
+    const vf bias = w->bias ? v_load(w->bias + n) : v_splat(0);
     const vf low = v_splat(w->low), high = v_splat(w->high);
     vf points[WINOGRAD_LINE_FINITE], y[LNT_WINOGRAD_LINE_TILE_MAX];
     UNROLL_FOR(8, unsigned i = 0; i < WINOGRAD_LINE_FINITE; i++)
@@ -86,23 +86,20 @@ LNT_INLINE void winograd_line_out_lanes(const lnt_winograd_line_out *w, const fl
         if (i + 1 == w->tile && w->points > WINOGRAD_LINE_FINITE)
             sum += v_load(m + WINOGRAD_LINE_FINITE * w->m_point + n);
         if (w->residual)
-            sum += load_lanes(w->residual + to, some, lanes);
-        store_lanes(w->c + to, v_min(high, v_max(low, sum)), some, lanes);
+            sum += v_load(w->residual + to);
+        v_store(w->c + to, v_min(high, v_max(low, sum)));
     }
 }
 
 static void winograd_line_out(const lnt_winograd_line_out *w)
 {
-    LNT_ASSERT(w->apart > 0 && w->tile <= LNT_WINOGRAD_LINE_TILE_MAX);
+    LNT_ASSERT(w->apart > 0 && w->tile <= LNT_WINOGRAD_LINE_TILE_MAX && w->columns >= LNT_WINOGRAD_FEWEST);
     LNT_ASSERT(w->points == WINOGRAD_LINE_FINITE || w->points == WINOGRAD_LINE_POINTS);
     const lnt_winograd_line_out own = *w;
     const float *m = own.m;
     for (ptrdiff_t row = 0; row < own.rows; row++, m += own.m_row) {
         const ptrdiff_t at = row / own.apart * own.tile * own.apart + row % own.apart;
-        size_t n = 0;
-        for (; !MASKS && n + LNT_VL <= own.columns; n += LNT_VL)
-            winograd_line_out_lanes(&own, m, at, n, false, LNT_VL);
-        for (; n < own.columns; n += LNT_VL)
-            winograd_line_out_lanes(&own, m, at, n, true, lanes_left(own.columns - n));
+        for (size_t n = 0; n < own.columns; n += LNT_VL)
+            winograd_line_out_lanes(&own, m, at, n + LNT_VL <= own.columns ? n : own.columns - LNT_VL);
     }
 }
