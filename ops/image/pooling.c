@@ -228,14 +228,16 @@ static void stand(const lnt_window *w, unsigned axis, int64_t at, standing *m)
 static int64_t find_pixels(const pool *p, const uint8_t *x, const standing *m, const uint8_t **pixel)
 {
     const lnt_window *w = &p->w;
+    const int64_t step = p->channels * (int64_t)p->element,
+                  first = lnt_window_at(w, 2, m->at[2], m->first[2]);
     int64_t n = 0;
     for (int64_t tz = m->first[0]; tz < m->end[0]; tz++)
         for (int64_t ty = m->first[1]; ty < m->end[1]; ty++) {
             const int64_t line =
                 lnt_window_at(w, 0, m->at[0], tz) * w->in[1] + lnt_window_at(w, 1, m->at[1], ty);
-            for (int64_t tx = m->first[2]; tx < m->end[2]; tx++)
-                pixel[n++] = x + (line * w->in[2] + lnt_window_at(w, 2, m->at[2], tx)) * p->channels *
-                                     (int64_t)p->element;
+            int64_t at = (line * w->in[2] + first) * step;
+            for (int64_t tx = m->first[2]; tx < m->end[2]; tx++, at += w->dilation[2] * step)
+                pixel[n++] = x + at;
         }
     return n;
 }
