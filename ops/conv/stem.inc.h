@@ -94,10 +94,9 @@ LNT_INLINE const elem *next_pixel(const elem **at, size_t step)
     return pixel;
 }
 
-/* Columns from n on, `left` of them at most, of pixels [i, i + pixels). half: of the last vector only half is
- * wanted. */
+/* Columns from n on, `left` of them at most, of pixels [i, i + pixels). */
 LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
-                          const unsigned vectors, const bool half, const size_t step)
+                          const unsigned vectors, const size_t step)
 {
     const elem *x = ELEMS(s->x) + i * step, *b = ELEMS(s->b) + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
     const size_t panel = s->b_panel;
@@ -115,7 +114,7 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
 #endif
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++) {
             if (LNT_VL == 16 && vectors == 1) {
-                v_fma_from(&acc.v[p][0], at + p * step, bv[0], half);
+                v_fma_from(&acc.v[p][0], at + p * step, bv[0], false);
                 continue;
             }
             const vf a = v_splat(LNT_VL == 1 ? *next_pixel(&at, step) : at[p * step]);
@@ -128,25 +127,21 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
 }
 
 /* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one. */
-LNT_INLINE void stem_columns(const lnt_stem *s, size_t n, const unsigned pixels, const unsigned vectors,
-                             const bool half)
+LNT_INLINE void stem_columns(const lnt_stem *s, size_t n, const unsigned pixels, const unsigned vectors)
 {
     const size_t step = s->step, all = s->pixels, left = s->columns - n;
     size_t i = 0;
     for (; STEM_STEP > 0 && pixels > 6 && step == STEM_STEP && i < all; i += pixels)
-        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, half, STEM_STEP);
+        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, STEM_STEP);
     for (; i < all; i += pixels)
-        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, half, step);
+        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, step);
 }
 
 #define STEM(P, V)                                                                                           \
     static void stem_##P(const lnt_stem *s, size_t n)                                                        \
     {                                                                                                        \
         _Static_assert(P <= LNT_STEM_PIXELS, "as many pixels as a call has at least");                       \
-        if (HALVES(P) && V == 1 && s->columns - n <= LNT_VL / 2)                                             \
-            stem_columns(s, n, P, V, true);                                                                  \
-        else                                                                                                 \
-            stem_columns(s, n, P, V, false);                                                                 \
+        stem_columns(s, n, P, V);                                                                            \
     }
 STEM_LIST(STEM)
 #undef STEM

@@ -374,7 +374,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
-    if (HALVES(rows) && left <= LNT_VL / 2)
+    if (HALVES(rows, vectors) && left <= LNT_VL / 2)
         accumulate(&acc, rows, vectors, true, form, chains, in_order, t, b, fetch);
     else
         accumulate(&acc, rows, vectors, false, form, chains, in_order, t, b, fetch);

@@ -14,12 +14,13 @@
 #define UNROLL_PRAGMA(n) _Pragma(UNROLL_TEXT(GCC unroll n))
 #define UNROLL_TEXT(text) #text
 
-/* Do tiles of so many rows compute the last LNT_VL / 2 columns or fewer with half a vector? Worth it from 5 rows
- * on where both halves of a vector have a port of their own. */
+/* Do tiles of so many rows and vectors compute the last LNT_VL / 2 columns or fewer with half a vector? Worth it from 5
+ * rows on where both halves of a vector have a port of their own. Of one vector or two, half ones wait for each other:
+ * whole loads beside them close one of the ports. */
 #ifdef LNT_SIMD_AVX512
-#define HALVES(rows) ((rows) >= 5)
+#define HALVES(rows, vectors) ((rows) >= 5 && (vectors) > 2)
 #else
-#define HALVES(rows) 0
+#define HALVES(rows, vectors) 0
 #endif
 
 /* Where lanes can be masked for nothing the last vector needs no other way than the rest. */
