@@ -155,6 +155,25 @@ static void fill_requant(const qmatmul_job *j, int64_t row, int64_t at, int64_t 
 
 /* ---- rows and stores ---- */
 
+/* Rows that are not whole quads are quantized many at a time, and set apart then, if they are short. */
+static void quantize_rows(const qmatmul_job *j, int64_t begin, int64_t end)
+{
+    enum { ROOM = 2048 };
+    const int64_t K = j->p->K, row_bytes = j->p->plan.row_bytes, gap = row_bytes - K;
+    const bool apart = gap && K <= ROOM;
+    uint8_t some[ROOM];
+    for (int64_t m = begin, n; m < end; m += n) {
+        uint8_t *row = j->made + m * row_bytes;
+        n = !gap ? end - m : apart ? lnt_least(ROOM / K, end - m) : 1;
+        j->p->plan.int8->quantize((const float *)j->a + m * K, apart ? some : row, n * K, j->a_scale,
+                                  j->a_zero, false);
+        if (apart)
+            lnt_qflip_rows(some, n, K, 0, row);
+        else
+            memset(row + K, 0, (size_t)gap);
+    }
+}
+
 /* Rows of A as uint8, padded to whole quads. */
 static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -164,11 +183,8 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     if (!p->operands->quantize_a)
         lnt_qflip_rows((const uint8_t *)j->a + begin * p->K, end - begin, p->K, p->a_signed ? 0x80 : 0,
                        j->made + begin * p->plan.row_bytes);
-    for (int64_t m = begin; p->operands->quantize_a && m < end; m++) {
-        uint8_t *row = j->made + m * p->plan.row_bytes;
-        memset(row + p->K, 0, (size_t)(p->plan.row_bytes - p->K));
-        p->plan.int8->quantize((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
-    }
+    else
+        quantize_rows(j, begin, end);
     return LNT_OK;
 }
 
@@ -307,10 +323,6 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
         const int64_t out = set->out[from + i] + first;
         y[i] = call->c + out;
         residual[i] = call->residual ? call->residual + out : NULL;
-        for (unsigned k = 0; j->columns.zeros && k < LNT_QPANEL; k++)
-            acc[i * LNT_QPANEL + k] =
-                (int32_t)((uint32_t)acc[i * LNT_QPANEL + k] -
-                          (uint32_t)set->sum[from + i] * (uint32_t)j->columns.zero[at + k]);
     }
     p->plan.int8->store_dequantized(&(lnt_dequantize_tile){.acc = acc,
                                                            .rows = n,
@@ -319,6 +331,8 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
                                                            .zero = set->zero + from,
                                                            .sums = j->columns.sums + at,
                                                            .scales = j->columns.scale + at,
+                                                           .row = j->columns.zeros ? set->sum + from : NULL,
+                                                           .zeros = j->columns.zero + at,
                                                            .bias = call->bias ? call->bias + first : NULL,
                                                            .y = y,
                                                            .residual = call->residual ? residual : NULL,
@@ -333,7 +347,8 @@ static lnt_status make_rows(lnt_kernel *k, const lnt_step *s, qmatmul_job *j)
     const qmatmul *p = j->p;
     j->rows = j->a;
     if (p->operands->quantize_a)
-        lnt_dynamic_scale(p->plan.row, j->a, lnt_operand_count(s->in[0]), &j->a_scale, &j->a_zero);
+        LNT_TRY(
+            lnt_dynamic_scale(k, p->plan.row, j->a, lnt_operand_count(s->in[0]), &j->a_scale, &j->a_zero));
     if (p->direct)
         return LNT_OK;
     j->rows = j->made = (uint8_t *)lnt_scratch(k, s) + p->a_at;

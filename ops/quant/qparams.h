@@ -50,13 +50,8 @@ static inline int32_t lnt_requantize(float x, int32_t zero_point, lnt_qrange r)
 }
 
 /* Scale and uint8 zero point that hold n numbers and 0: what DynamicQuantizeLinear computes. */
-static inline void lnt_dynamic_scale(const lnt_row_kernels *row, const float *x, int64_t n, float *scale,
-                                     int32_t *zero)
-{
-    const float low = fminf(row->min(x, n), 0), high = fmaxf(row->max(x, n), 0);
-    *scale = high > low ? (high - low) / 255 : 1;
-    *zero = lnt_requantize((0 - low) / *scale, 0, lnt_qrange_of(LNT_UINT8));
-}
+lnt_status lnt_dynamic_scale(lnt_kernel *k, const lnt_row_kernels *row, const float *x, int64_t n,
+                             float *scale, int32_t *zero);
 
 /* Quantization parameters of a row or a value: real = (quantized - zero_point) * scale. */
 typedef struct lnt_qparams {

@@ -367,12 +367,47 @@ static lnt_status quantize_slice(lnt_kernel *k, void *arg, int64_t begin, int64_
     return LNT_OK;
 }
 
+/* Parts of a tensor, each of which stays in the first-level cache, have their least and largest element found. */
+enum { PARTS = 64, PART = 4096 };
+
+typedef struct ends_job {
+    const lnt_row_kernels *row;
+    const float *x;
+    int64_t n, part;
+    float low[PARTS], high[PARTS];
+} ends_job;
+
+static lnt_status find_ends(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    ends_job *j = arg;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i * j->part, n = lnt_least(j->part, j->n - first);
+        j->low[i] = j->row->min(j->x + first, n);
+        j->high[i] = j->row->max(j->x + first, n);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_dynamic_scale(lnt_kernel *k, const lnt_row_kernels *row, const float *x, int64_t n,
+                             float *scale, int32_t *zero)
+{
+    const int64_t part = (n / PARTS / PART + 1) * PART, parts = (n + part - 1) / part;
+    ends_job j;
+    j.row = row, j.x = x, j.n = n, j.part = part;
+    LNT_TRY(parts > 1 ? lnt_parallel(k, parts, 4, find_ends, &j) : find_ends(k, &j, 0, parts, 0));
+    const float low = fminf(row->min(j.low, parts), 0), high = fmaxf(row->max(j.high, parts), 0);
+    *scale = high > low ? (high - low) / 255 : 1;
+    *zero = lnt_requantize((0 - low) / *scale, 0, lnt_qrange_of(LNT_UINT8));
+    return LNT_OK;
+}
+
 static lnt_status run_dynamic(lnt_kernel *k, const lnt_step *s)
 {
     const dynamic *p = s->params;
     const int64_t n = lnt_operand_count(s->in[0]);
     dynamic_job job = {.int8 = p->int8, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
-    lnt_dynamic_scale(p->row, job.x, n, &job.scale, &job.zero);
+    LNT_TRY(lnt_dynamic_scale(k, p->row, job.x, n, &job.scale, &job.zero));
     LNT_TRY(lnt_parallel(k, n, 8192, quantize_slice, &job));
     if (lnt_out(k, s, 1))
         *(float *)lnt_out(k, s, 1) = job.scale;

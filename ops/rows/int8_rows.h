@@ -18,6 +18,8 @@ typedef struct lnt_dequantize_tile {
     const int32_t *zero;          /* zero point of each row */
     const int32_t *sums;          /* of the columns' weights, as far as a row of acc */
     const float *scales;          /* of each column */
+    const int32_t *row,
+        *zeros; /* sum of each row of A, the columns' zero points as far as acc; row NULL: none */
     float *const *y;              /* rows of the output */
     const float *const *residual; /* rows to be added, or NULL */
     float low, high;
@@ -70,7 +72,7 @@ typedef struct lnt_int8_kernels {
     int32_t (*sum)(const uint8_t *x, int64_t n);
     /* sums[i] = that of n bytes from x + i * n on */
     void (*sum_rows)(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums);
-    /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
+    /* y = (acc - zero * sums - row * zeros) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_dequantized)(const lnt_dequantize_tile *tile);
     /* The others are NULL in trimmed libraries without operators that ask for them. */
     void (*store_integers)(const lnt_integer_tile *tile);

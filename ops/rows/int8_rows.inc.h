@@ -91,9 +91,10 @@ LNT_INLINE void dequantize_columns(const lnt_dequantize_tile *t, unsigned j, con
                 taken[i] = (vu)vi_splat(t->zero[r]) * (vu)vi_load(t->sums + j + i * VL);
         UNROLL_FOR(4, unsigned i = 0; i < vectors; i++) {
             const unsigned at = j + i * VL;
-            vf v =
-                vi_float((vi)((vu)vi_load(t->acc + r * LNT_QPANEL + at) - taken[i])) * (scale * factors[i]) +
-                bias[i];
+            vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + at) - taken[i];
+            if (t->row)
+                acc -= (vu)vi_splat(t->row[r]) * (vu)vi_load(t->zeros + at);
+            vf v = vi_float((vi)acc) * (scale * factors[i]) + bias[i];
             if (residual)
                 v += whole ? v_load(residual + at) : v_load_n(residual + at, n);
             v = v_min(high, v_max(low, v));
