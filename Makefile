@@ -331,7 +331,7 @@ SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory
              data/pad data/scatter data/select data/sort data/topk element elementwise/binarizer elementwise/typed \
              elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms quant/qconv_depthwise \
              quant/qconv_image quant/qgemm_driver quant/quantize_linear recurrent/rnn_product rows/batchnorm \
-             rows/argmax rows/layernorm rows/reduce rows/reduce_typed rows/row_double rows/softmax window))
+             rows/argmax rows/layernorm rows/reduce rows/reduce_float rows/reduce_typed rows/row_double rows/softmax window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.
 compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))

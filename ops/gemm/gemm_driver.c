@@ -170,9 +170,46 @@ static depth_range depth_block(const block *b, size_t i)
     return r;
 }
 
+/* Who says where they begin; trimmed libraries may have none of these. */
+enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
+
+/* Of a matrix, without the callback: short sums take no longer than it. */
+static void find_even_rows(block *b, const depth_range *r)
+{
+    const lnt_gemm_call *call = b->call;
+    const lnt_gemm_plan *p = call->plan;
+    const size_t element = p->kernels->element;
+    const int64_t out = (b->product * p->rows + b->row) * (int64_t)p->columns,
+                  step = p->row_step * (int64_t)element, c_step = (int64_t)(p->columns * element);
+    const int64_t a_first = (int64_t)(p->a_offset[b->product] + r->first) + b->row * p->row_step;
+    const float *a = lnt_moved(call->a, a_first, element), *residual = NULL;
+    float *c = lnt_moved(call->c, out - call->c_first, element);
+    if (call->residual)
+        residual = lnt_moved(call->residual, out, element);
+    for (unsigned t = 0, first = 0, next; t < b->tiles; t++, first = next) {
+        lnt_row_set *set = &b->set[t];
+        next = tile_begin(b, t + 1);
+        set->tap = 0;
+        set->tap_end = p->taps;
+        set->gathered = false;
+        for (unsigned i = 0; i < next - first; i++) {
+            set->a[i] = a;
+            set->c[i] = c;
+            set->residual[i] = residual;
+            a = lnt_moved(a, step, 1);
+            c = lnt_moved(c, c_step, 1);
+            residual = residual ? lnt_moved(residual, c_step, 1) : NULL;
+        }
+    }
+}
+
 static void find_rows(block *b, const depth_range *r, float *gather)
 {
     const lnt_gemm_call *call = b->call;
+    if (HAS_MATRICES && call->plan->a_offset && !call->plan->gathers_all) {
+        find_even_rows(b, r);
+        return;
+    }
     const size_t begin = r->tap * call->plan->depth + r->first;
     const size_t end = begin + r->taps * r->depth, element = call->plan->kernels->element;
     for (unsigned t = 0, first = 0; t < b->tiles; t++) {
@@ -210,6 +247,19 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
     };
 }
 
+static void place_rows(const lnt_row_set *set, lnt_tile *tile)
+{
+    tile->a = set->a;
+    tile->c = set->c;
+    tile->residual = tile->residual ? set->residual : NULL;
+}
+
+/* Is a tile of one set that of the other but for its rows? */
+static bool are_alike(const lnt_row_set *one, const lnt_row_set *other)
+{
+    return one->tap == other->tap && one->tap_end == other->tap_end && one->gathered == other->gathered;
+}
+
 /* Makes *tile one of rows times columns [first, end). */
 static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_tile *tile, size_t first,
                        size_t end)
@@ -220,15 +270,14 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
     const size_t tap = set->tap > r->tap ? set->tap : r->tap, last = r->tap + r->taps,
                  tap_end = set->tap_end < last ? set->tap_end : last;
     const size_t taps = tap < tap_end && r->depth ? tap_end - tap : 0; /* none of nothing, however many */
-    tile->a = set->a;
     const void *from =
         lnt_b_at(r->form, r->b, (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row));
     if (!lnt_b_is_half(r->form))
         tile->b = from;
     else
         tile->b_half = from;
-    tile->c = set->c;
     tile->residual = b->call->residual && r->ends ? set->residual : NULL;
+    place_rows(set, tile);
     tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + tap;
     tile->taps = set->gathered ? 1 : taps;
     tile->depth = set->gathered ? taps * r->depth : r->depth;
@@ -380,10 +429,8 @@ static void make_panels(const lnt_kernel *k, const block *b, const depth_range *
             p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
 }
 
-static lnt_tile_fn kernel_of(const block *b, unsigned t)
+static lnt_tile_fn kernel_of(const lnt_gemm_plan *p, unsigned rows)
 {
-    const lnt_gemm_plan *p = b->call->plan;
-    const unsigned rows = tile_begin(b, t + 1) - tile_begin(b, t);
     return !lnt_b_is_half(p->b_form) || p->widens || !reads_floats(p) ? p->kernels->tile[rows]
                                                                       : p->kernels->row[p->b_form];
 }
@@ -433,13 +480,17 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
             const void *next = p->kernels->fetches ? read_next(b, i, stop) : NULL;
             if ((LNT_HAS_HALVES || !LNT_TRIMMED) && n >= p->in_place)
                 make_panels(k, b, &r, n, stop - n, scratch, &near, &tile);
-            for (unsigned t = 0; t < b->tiles; t++) {
-                place_tile(b, t, &near, &tile, n, stop);
+            for (unsigned t = 0, first = 0, behind; t < b->tiles; t++, first = behind) {
+                behind = tile_begin(b, t + 1);
+                if (LNT_TRIMMED || t == 0 || !are_alike(&b->set[t - 1], &b->set[t]))
+                    place_tile(b, t, &near, &tile, n, stop);
+                else
+                    place_rows(&b->set[t], &tile);
                 if (bias && r.ends)
                     place_bias(b, t, n, bias, &tile);
                 if (p->kernels->fetches)
                     fetch_ahead(b, t, &r, n == b->column, next, &tile);
-                kernel_of(b, t)(&tile);
+                kernel_of(p, behind - first)(&tile);
             }
         }
     }

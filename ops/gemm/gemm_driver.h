@@ -40,6 +40,9 @@ struct lnt_gemm_plan {
     const lnt_gemm_kernels *kernels;
     lnt_rows_fn rows_of;
     const void *rows_arg;
+    /* NULL, or [products] elements from A to a product's: its rows are row_step apart, those of C side by side, and
+     * rows_of is for those that are gathered. */
+    const size_t *a_offset;
     int64_t products, rows;
     size_t columns, taps, depth;
     const ptrdiff_t *tap_offset; /* [taps] */

@@ -200,23 +200,19 @@ static bool packs_panels(const lnt_matmul *m)
     return (m->row_bias || m->p.N > LNT_NARROW_COLUMNS) && m->p.M <= LNT_BLOCK_ROWS;
 }
 
+/* Rows that are gathered. */
 static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
 {
     const lnt_gemm_plan *p = call->plan;
-    const size_t *offset_a = p->rows_arg, element = p->kernels->element;
-    const int64_t length = (int64_t)(k_end - k_begin), step = p->row_step * (int64_t)element;
-    const float *first = lnt_moved(call->a, (int64_t)offset_a[product] + row * p->row_step, element);
-    const int64_t out = (product * p->rows + row) * (int64_t)p->columns;
-    set->gathered = p->gathers_all;
+    const size_t element = p->kernels->element, length = k_end - k_begin;
+    const size_t first = p->a_offset[product] + (size_t)(row * p->row_step) + k_begin;
+    set->gathered = true;
     for (unsigned i = 0; i < n; i++) {
-        set->a[i] = lnt_moved(first, i * step, 1);
-        set->out[i] = out + i * (int64_t)p->columns;
-    }
-    for (unsigned i = 0; set->gathered && i < n; i++) {
-        float *to = lnt_moved(gather, i * length, element);
-        memcpy(to, lnt_moved(set->a[i], (int64_t)k_begin, element), (size_t)length * element);
+        float *to = lnt_moved(gather, (int64_t)(i * length), element);
+        memcpy(to, lnt_moved(call->a, (int64_t)first + i * p->row_step, element), length * element);
         set->a[i] = to;
+        set->out[i] = (product * p->rows + row + i) * (int64_t)p->columns;
     }
 }
 
@@ -456,7 +452,7 @@ lnt_status lnt_matmul_plan(lnt_site *site, lnt_matmul *m, size_t bytes)
     lnt_gemm_plan *plan = &m->plan;
     plan->kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm;
     plan->rows_of = rows_of_matrix;
-    plan->rows_arg = m->offset_a;
+    plan->a_offset = m->offset_a;
     plan->products = m->batch;
     plan->rows = m->p.M;
     plan->columns = (size_t)m->p.N;
