@@ -10,9 +10,15 @@
 #include <string.h>
 
 /* Neighboring columns run along the axis together: up to COLUMNS, and where threads share them at least
- * FEW, so that memory is still read in long pieces. Along the innermost axis sequences are neighbors once they are
- * transposed, so many and so many steps of them at a time. */
+ * FEW, so that memory is still read in long pieces; from caches, which x86 fills ahead within a page, pieces are
+ * pages, or one thread would ask for what another is writing. Along the innermost axis sequences are neighbors once
+ * they are transposed, so many and so many steps of them at a time. */
 enum { COLUMNS = 2048, FEW = 256, FEW_COLUMNS = 16 /* no vectors' worth */, SEQUENCES = 64, STEPS = 16 };
+#if defined(__x86_64__)
+enum { PAGE = 4096, NEAR = 1024 * 1024 /* bytes */ };
+#else
+enum { PAGE = 0, NEAR = 0 };
+#endif
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
@@ -159,7 +165,8 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
     job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
     job.size = (int64_t)lnt_element_size(in);
     const int64_t share = (job.inner + k->threads - 1) / k->threads;
-    job.width = share < FEW ? FEW : share < COLUMNS ? share : COLUMNS;
+    const bool whole = share * job.size < PAGE && job.n * job.inner * job.size <= NEAR;
+    job.width = share < FEW ? FEW : share < COLUMNS && !whole ? share : COLUMNS;
     job.width = job.width < job.inner ? job.width : job.inner;
     job.blocks = (job.inner + job.width - 1) / job.width;
     job.outer = lnt_extent(in, 0, (unsigned)axis);
