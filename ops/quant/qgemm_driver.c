@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { ITEM_WORK = 1 << 19 /* int8 multiply-adds that are worth a slice of their own */ };
+enum {
+    ITEM_WORK = 1 << 19, /* int8 multiply-adds that are worth a slice of their own */
+    STORE_WORK = 64      /* as many take as long as a result that is stored */
+};
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record, const lnt_operand *b)
 {
@@ -297,10 +300,10 @@ lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
         return LNT_OK;
     c.blocks = (c.tiles + block_tiles - 1) / block_tiles;
     const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
-    const int64_t work = rows * p->row_bytes * LNT_QPANEL * p->panels;
+    const int64_t stored = rows * LNT_QPANEL * p->panels, work = stored * p->row_bytes;
     const int64_t wanted = work / ITEM_WORK + 1;
     c.groups = (p->panels + p->kernels->panels - 1) / p->kernels->panels;
     c.parts = c.blocks * p->products >= 8 ? 1 : wanted < c.groups ? wanted : c.groups;
-    return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (work / c.parts + 1), run_items,
-                        &c);
+    const int64_t item_work = (work + stored * STORE_WORK) / c.parts;
+    return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (item_work + 1), run_items, &c);
 }
