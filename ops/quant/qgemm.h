@@ -80,6 +80,13 @@ static inline size_t lnt_qresult_bytes(lnt_qresult r)
     return r == LNT_QRESULT_INT8 ? 1 : 4;
 }
 
+/* Has a level a kernel that makes integers itself? */
+#if defined(__x86_64__)
+enum { LNT_QTILES_OF_INTEGERS = true };
+#else
+enum { LNT_QTILES_OF_INTEGERS = false };
+#endif
+
 typedef struct lnt_qgemm_kernels {
     unsigned rows;     /* most rows of a tile */
     unsigned rows_by;  /* they are best a multiple of this */
@@ -89,6 +96,9 @@ typedef struct lnt_qgemm_kernels {
     bool some_columns; /* of a panel that is not whole, too */
     bool takes_moved;  /* rows of int8 as they are, see lnt_qproduct */
     void (*tile)(const lnt_qproduct *p);
+    /* NULL, or the tile as rows of *to from `first` on, without accumulators in memory; false, and nothing done, if it
+     * is none that is computed so. */
+    bool (*integers)(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;
 

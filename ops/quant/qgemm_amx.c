@@ -41,11 +41,10 @@ typedef struct shapes {
 
 static void shape_whole_registers(void)
 {
-    shapes s = {.palette = 1};
-    for (unsigned i = 0; i <= RIGHT_B; i++)
-        s.rows[i] = ROWS, s.row_bytes[i] = CHUNK;
-    IN_MEMORY(s);
-    _tile_loadconfig(&s);
+    static const shapes whole = {.palette = 1,
+                                 .row_bytes = {CHUNK, CHUNK, CHUNK, CHUNK, CHUNK, CHUNK, CHUNK, CHUNK},
+                                 .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS}};
+    _tile_loadconfig(&whole);
 }
 
 static void shape_registers(unsigned rows, unsigned rest)
@@ -171,10 +170,25 @@ static bool taps_are_whole(const lnt_qproduct *p)
     return p->taps == 1 || p->quads % QUADS == 0;
 }
 
-/* Twice ROWS rows times two panels, whose sums then go to c. Each register of A and of B is used twice. */
-static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t *const *panel, int32_t *const *c)
+/* Two panels' part of twice ROWS rows: where sums begin, and where they go. start NULL: with 0. */
+typedef struct square {
+    const int32_t *start[2];
+    int32_t *c[2];
+    ptrdiff_t start_step, c_step; /* bytes from row to row */
+} square;
+
+/* Each register of A and of B is used twice. */
+static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t *const *panel,
+                            const square *s)
 {
-    clear_sums();
+    if (s->start[0]) {
+        _tile_loadd(0, s->start[0], s->start_step);
+        _tile_loadd(1, s->start[1], s->start_step);
+        _tile_loadd(2, (const char *)s->start[0] + ROWS * s->start_step, s->start_step);
+        _tile_loadd(3, (const char *)s->start[1] + ROWS * s->start_step, s->start_step);
+    } else {
+        clear_sums();
+    }
     for (int64_t t = 0; t < p->taps; t++) {
         const uint8_t *a = p->a[0] + p->tap_offset[t];
         int64_t at = t * p->quads * CHUNK;
@@ -189,23 +203,77 @@ static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t 
             _tile_dpbusd(3, LOWER_A, RIGHT_B);
         }
     }
-    _tile_stored(0, c[0], CHUNK);
-    _tile_stored(1, c[1], CHUNK);
-    _tile_stored(2, c[0] + ROWS * LNT_QPANEL, CHUNK);
-    _tile_stored(3, c[1] + ROWS * LNT_QPANEL, CHUNK);
+    _tile_stored(0, s->c[0], s->c_step);
+    _tile_stored(1, s->c[1], s->c_step);
+    _tile_stored(2, (char *)s->c[0] + ROWS * s->c_step, s->c_step);
+    _tile_stored(3, (char *)s->c[1] + ROWS * s->c_step, s->c_step);
+}
+
+/* Bytes from row to row of A, 0 where there are no squares. */
+static ptrdiff_t step_of_squares(const lnt_qproduct *p)
+{
+    return p->panels > 1 && p->rows == 2 * ROWS && p->quads % QUADS == 0 ? step_of(p->a, p->rows) : 0;
 }
 
 /* All panels but an odd last one in this way, if rows are so many and lie evenly; how many those were. */
 static unsigned multiply_squares(const lnt_qproduct *p)
 {
-    const ptrdiff_t step = p->rows == 2 * ROWS && p->quads % QUADS == 0 ? step_of(p->a, p->rows) : 0;
-    if (!step || p->panels < 2)
+    const ptrdiff_t step = step_of_squares(p);
+    if (!step)
         return 0;
     shape_whole_registers();
-    for (unsigned panel = 0; panel + 1 < p->panels; panel += 2)
-        multiply_square(p, step, p->panel + panel, p->c + panel);
+    for (unsigned panel = 0; panel + 1 < p->panels; panel += 2) {
+        const square s = {.c = {p->c[panel], p->c[panel + 1]}, .c_step = CHUNK};
+        multiply_square(p, step, p->panel + panel, &s);
+    }
     _tile_release();
     return p->panels & ~1u;
+}
+
+enum { SQUARE_ROWS = 2 * ROWS, SQUARE_SUMS = SQUARE_ROWS * LNT_QPANEL };
+
+/* What the sums of two panels from column n on begin with: the terms that are added to them. */
+static void start_square(const lnt_integer_tile *to, unsigned first, size_t n, int32_t (*start)[SQUARE_SUMS])
+{
+    for (unsigned i = 0; i < 2; i++, n += LNT_QPANEL) {
+        const __m512i bias = _mm512_loadu_si512(to->acc_bias + n), zeros = _mm512_loadu_si512(to->zeros + n);
+        for (unsigned r = 0; r < SQUARE_ROWS; r++) {
+            const __m512i row = _mm512_set1_epi32(to->row[first + r]);
+            _mm512_store_si512(start[i] + r * LNT_QPANEL,
+                               _mm512_sub_epi32(bias, _mm512_mullo_epi32(row, zeros)));
+        }
+    }
+    IN_MEMORY(*(int32_t(*)[2][SQUARE_SUMS])start);
+}
+
+/* Whole squares alone, of rows that lie evenly in the result, too. A square's beginning is made before the square ahead
+ * of it is computed: registers take nothing from stores that are on their way. */
+static bool multiply_integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first)
+{
+    _Alignas(CHUNK) int32_t start[2][2][SQUARE_SUMS];
+    const ptrdiff_t step = step_of_squares(p);
+    const int64_t *out = to->out + first;
+    bool even = step && p->panels % 2 == 0 && to->columns == p->panels * LNT_QPANEL;
+    for (unsigned r = 2; r < p->rows && even; r++)
+        even = out[r] - out[r - 1] == out[1] - out[0];
+    if (!even)
+        return false;
+    square s = {.start_step = to->row ? CHUNK : 0, .c_step = (out[1] - out[0]) * (ptrdiff_t)sizeof *to->y};
+    shape_whole_registers();
+    if (to->row)
+        start_square(to, first, 0, start[0]);
+    for (unsigned panel = 0; panel < p->panels; panel += 2) {
+        const size_t n = panel * LNT_QPANEL;
+        if (to->row && panel + 2 < p->panels)
+            start_square(to, first, n + 2 * LNT_QPANEL, start[(panel / 2 + 1) % 2]);
+        for (unsigned i = 0; i < 2; i++) {
+            s.start[i] = to->row ? start[panel / 2 % 2][i] : to->acc_bias + n + i * LNT_QPANEL;
+            s.c[i] = to->y + out[0] + n + i * LNT_QPANEL;
+        }
+        multiply_square(p, step, p->panel + panel, &s);
+    }
+    _tile_release();
+    return true;
 }
 
 static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows, unsigned panel)
@@ -271,4 +339,5 @@ const lnt_qgemm_kernels lnt_qgemm_amx = {.rows = LNT_QROWS_MAX,
                                          .panels = LNT_QPANELS_MAX,
                                          .fewer_panels = true,
                                          .tile = tile,
+                                         .integers = multiply_integers,
                                          .depthwise = depthwise};

@@ -155,20 +155,18 @@ typedef struct results {
     bool in_tile; /* tiles requantize them */
 } results;
 
-static results find_results(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
-                            int64_t panel, unsigned panels)
+static void find_results(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                         unsigned panels, results *to)
 {
     const lnt_qgemm_plan *p = call->plan;
     const int64_t left = p->columns - panel * LNT_QPANEL, whole = panels * LNT_QPANEL;
     const unsigned columns = (unsigned)(left < whole ? left : whole);
-    results to;
-    to.are_bytes = p->requantize_of && p->requantize_of(call, set, product, panel, columns, &to.bytes);
-    to.bytes.out = set->out;
-    to.in_tile = to.are_bytes && p->kernels->requantizes && !to.bytes.row && !to.bytes.slope &&
-                 (left >= whole || p->kernels->some_columns);
-    to.are_integers =
-        !to.are_bytes && p->integers_of && p->integers_of(call, set, product, panel, columns, &to.integers);
-    return to;
+    to->are_bytes = p->requantize_of && p->requantize_of(call, set, product, panel, columns, &to->bytes);
+    to->bytes.out = set->out;
+    to->in_tile = to->are_bytes && p->kernels->requantizes && !to->bytes.row && !to->bytes.slope &&
+                  (left >= whole || p->kernels->some_columns);
+    to->are_integers =
+        !to->are_bytes && p->integers_of && p->integers_of(call, set, product, panel, columns, &to->integers);
 }
 
 static unsigned columns_of_panel(unsigned all, unsigned first)
@@ -215,6 +213,21 @@ static void store_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int
         p->store(call, set, 0, set->n, product, panel + i, acc);
 }
 
+/* A tile whose results are integers, of the block's from row `at` on. */
+static void run_integers(const lnt_qgemm_plan *p, const lnt_qproduct *tile, const lnt_integer_tile *block,
+                         unsigned at, int32_t (*acc)[LNT_QROWS_BLOCK * LNT_QPANEL])
+{
+    if (p->kernels->integers(tile, block, at))
+        return;
+    lnt_integer_tile to = *block;
+    to.rows = tile->rows;
+    to.row += to.row ? at : 0;
+    to.out += at;
+    p->kernels->tile(tile);
+    for (unsigned i = 0; i < tile->panels; i++)
+        store_integers(p->int8, to, i * LNT_QPANEL, acc[i]);
+}
+
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
                       int64_t product, int64_t first_panel, int64_t end_panel)
 {
@@ -237,8 +250,10 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
         for (unsigned i = 0; i < tile.panels; i++)
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
         tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
-        results to = find_results(call, set, product, panel, tile.panels);
-        const bool whole = p->whole_blocks || (!to.in_tile && (to.are_bytes || to.are_integers));
+        results to;
+        find_results(call, set, product, panel, tile.panels, &to);
+        const bool integers = LNT_QTILES_OF_INTEGERS && to.are_integers && p->kernels->integers;
+        const bool whole = p->whole_blocks || (!to.in_tile && !integers && (to.are_bytes || to.are_integers));
         tile.requantize = to.in_tile ? &to.bytes : NULL;
         for (unsigned t = 0; t < list->n; t++) {
             const unsigned at = list->begin[t];
@@ -251,8 +266,11 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                 to.bytes.out = set->out + at;
             for (unsigned i = 0; i < tile.panels; i++)
                 tile.c[i] = acc[i] + (whole ? at * LNT_QPANEL : 0);
-            p->kernels->tile(&tile);
-            for (unsigned i = 0; i < tile.panels && !to.in_tile && !whole; i++)
+            if (integers)
+                run_integers(p, &tile, &to.integers, at, acc);
+            else
+                p->kernels->tile(&tile);
+            for (unsigned i = 0; i < tile.panels && !to.in_tile && !integers && !whole; i++)
                 p->store(call, set, at, tile.rows, product, panel + i, acc[i]);
         }
         for (unsigned i = 0; i < tile.panels && whole && !to.in_tile; i++)

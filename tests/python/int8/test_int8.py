@@ -65,6 +65,24 @@ def test_levels_agree_bit_for_bit(tmp_path, seed):
     assert all(np.array_equal(ran[0], other) for other in ran[1:])
 
 
+@pytest.mark.parametrize("zeros", ["", "one", "each"])
+@pytest.mark.parametrize("rows, depth, columns", [(32, 64, 32), (77, 128, 96), (64, 192, 160), (96, 64, 80), (64, 100, 64)])
+def test_products_of_whole_tiles(tmp_path, rows, depth, columns, zeros):
+    """Results that tiles store themselves, beside those of tiles that are not whole; of a batch, and with threads."""
+    rng = np.random.default_rng(rows + depth)
+    w, zb = bytes_of(rng, np.int8, depth, columns), bytes_of(rng, np.int8, columns) if zeros == "each" else np.array(9, np.int8)
+    node = helper.make_node("MatMulInteger", ["x", "w", "za"] + ["zb"] * (zeros != ""), ["y"])
+    model = model_of([node], [("x", TensorProto.UINT8, [2, rows, depth])], [("y", I32, None)],
+                     {"w": w, "za": np.array(131, np.uint8), "zb": zb})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    convert(path)
+    x = bytes_of(rng, np.uint8, 2, rows, depth)
+    right = (x.astype(np.int32) - 131) @ (w.astype(np.int32) - (zb.astype(np.int32) if zeros else 0))
+    for way in (*(("--level", level) for level in levels()), ("--threads", "3")):
+        assert np.array_equal(run(path.with_suffix(".lnt"), {"x": x}, ["y"], tmp_path, *way)["y"], right)
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("kernel", [[5], [16], [3, 3], [7, 7], [2, 3, 4]])
 def test_few_channels(tmp_path, kernel, depth):
