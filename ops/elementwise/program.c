@@ -741,7 +741,9 @@ void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t
     if (run_conversion(c, view, rows, cols))
         return;
     const int64_t at_once = rows_at_once(c, cols);
-    if (runs_in_place(c, view, cols) && (rows == 1 || cols >= LONG_ROW || at_once == 1)) {
+    const int64_t rest =
+        at_once * cols & (c->kernels->width - 1); /* a block that is no whole vectors is copied */
+    if ((rows == 1 || cols >= LONG_ROW || at_once == 1 || rest) && runs_in_place(c, view, cols)) {
         run_in_place(c, view, rows, cols);
         return;
     }
