@@ -3,8 +3,8 @@
 OPS_FROM=model.lnt; INFO.json is what `linnet info model.lnt --json` prints).
 
 The other rows keep their number only, the linker drops what nobody calls any more, and a file that uses them is refused.
-ABSENT.h declares their functions for the files that still hold them, and says whether weights of 16 bits and of depthwise
-convolutions are read, and whether there is text."""
+ABSENT.h declares their functions for the files that still hold them, and says whether weights of 16 bits, of depthwise
+convolutions and of convolutions in ONNX order are read, and whether there is text."""
 import json
 import re
 import sys
@@ -14,7 +14,8 @@ model = json.load(open(info))
 kept = set(model["operators"])
 halves = any(model["packed_types"].get(name) for name in ("float16", "bfloat16"))
 text = any(port["dtype"] == "string" for port in model["inputs"] + model["outputs"])
-depthwise = any(layout in model["packed_layouts"] for layout in ("2", "8", "11"))
+plain = model["plain_convolutions"] > 0
+depthwise = plain or any(layout in model["packed_layouts"] for layout in ("2", "8", "11"))
 row = re.compile(r'^(?:OP|PRODUCT)\((\d+), \d+, (\w+), \w+, "([^"]+)", (?:\w+, ){5}(\w+), (\w+), ')
 functions = set()
 with open(trimmed, "w") as out:
@@ -28,5 +29,5 @@ with open(trimmed, "w") as out:
 with open(absent, "w") as out:
     out.write("#define LNT_TRIMMED 1\n")
     out.write(f'#define LNT_HAS_HALVES {int(halves)}\n#define LNT_HAS_DEPTHWISE {int(depthwise)}\n'
-              f'#define LNT_HAS_TEXT {int(text)}\n#include "ops/op.h"\n')
+              f'#define LNT_HAS_PLAIN_CONV {int(plain)}\n#define LNT_HAS_TEXT {int(text)}\n#include "ops/op.h"\n')
     out.writelines(f"lnt_status {name}(lnt_site *site);\n" for name in sorted(functions))

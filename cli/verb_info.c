@@ -172,6 +172,17 @@ static void json_layouts(lnt_json *j, const lnt_file *f)
     lnt_json_end(j, '}');
 }
 
+/* Convolutions of floats whose weights are in ONNX order. */
+static uint32_t plain_convolutions(const lnt_file *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        const uint32_t weights = f->operands[f->nodes[i].first_operand + 1];
+        n += f->nodes[i].op == LNT_ID_Conv && weights != LNT_FILE_NONE && !lnt_file_value(f, weights).packed;
+    }
+    return n;
+}
+
 /* Memory that loading takes for constants whose bytes are not used in place. */
 static uint64_t restored_bytes(const lnt_file *f)
 {
@@ -359,6 +370,7 @@ static void json_counts(lnt_json *j, const lnt_file *f)
     lnt_json_int(j, "programs", f->n_programs);
     lnt_json_int(j, "subgraphs", f->n_subgraphs);
     lnt_json_int(j, "golden_cases", golden_cases(f));
+    lnt_json_int(j, "plain_convolutions", plain_convolutions(f));
     lnt_json_begin(j, "operators", '{');
     for (size_t i = 0; i < n_ops; i++)
         lnt_json_int(j, ops[i].name, ops[i].n);

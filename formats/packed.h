@@ -14,6 +14,11 @@
 #define LNT_HAS_HALVES 1
 #endif
 
+/* 0: one trimmed to files without convolutions whose weights are in ONNX order: such weights are packed by each run. */
+#ifndef LNT_HAS_PLAIN_CONV
+#define LNT_HAS_PLAIN_CONV 1
+#endif
+
 /* 1: a library trimmed to a model, for size. */
 #ifndef LNT_TRIMMED
 #define LNT_TRIMMED 0

@@ -283,7 +283,7 @@ static lnt_status bind_images(lnt_site *site)
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    const bool plain = !site->half && !site->in[1]->packed;
+    const bool plain = LNT_HAS_PLAIN_CONV && !site->half && !site->in[1]->packed;
     if (kind == LNT_CONV_MATRIX && plain)
         return lnt_conv_bind_matrix(site, &g);
     if (LNT_HAS_PLANES && kind == LNT_CONV_EACH && plain && site->kernels->conv->plane)

@@ -23,7 +23,7 @@
 
 /* 1: there are kernels of planes (lnt_plane). Elsewhere there is no room for them. */
 #if defined(__x86_64__) || defined(__i386__)
-#define LNT_HAS_PLANES LNT_HAS_DEPTHWISE
+#define LNT_HAS_PLANES LNT_HAS_PLAIN_CONV
 #else
 #define LNT_HAS_PLANES 0
 #endif

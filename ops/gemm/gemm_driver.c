@@ -171,7 +171,7 @@ static depth_range depth_block(const block *b, size_t i)
 }
 
 /* Who says where they begin; trimmed libraries may have none of these. */
-enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
+enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul || LNT_HAS_PLAIN_CONV };
 
 /* Of a matrix, without the callback: short sums take no longer than it. */
 static void find_even_rows(block *b, const depth_range *r)
@@ -463,7 +463,7 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
         return;
     }
     const size_t fit = columns_at_once(b), end = b->column + b->columns;
-    float *bias = b->call->row_bias ? scratch : NULL;
+    float *bias = LNT_HAS_PLAIN_CONV && b->call->row_bias ? scratch : NULL;
     const size_t at_once = bias ? (size_t)lnt_least((int64_t)fit, LNT_BIAS_COLUMNS) : fit;
     if (bias) {
         lay_out_bias(k, b, bias);
