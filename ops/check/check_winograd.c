@@ -82,7 +82,7 @@ static const float guard_value = 12344.0f; /* a half, too */
 typedef struct bench {
     lnt_check_report *report;
     uint64_t random;
-    const lnt_conv_kernels *kernels;
+    const lnt_winograd_kernels *kernels;
     const square *square;
     bool half;        /* kernels are those of half arithmetic, */
     uint16_t *halves; /* which work on what stands here, element i for the i-th float of this struct */
@@ -182,7 +182,7 @@ static void run_in(bench *t, lnt_winograd_in w)
     for (unsigned i = 0; i < t->square->patch; i++)
         w.line[i] = given(t, w.line[i]);
     w.v = given(t, w.v);
-    (t->square == &small ? t->kernels->winograd_small_in : t->kernels->winograd_in)(&w);
+    (t->square == &small ? t->kernels->small_in : t->kernels->in)(&w);
     take_results(t, t->products, PRODUCTS);
     t->report->cases++;
 }
@@ -262,7 +262,7 @@ static void run_out(bench *t, lnt_winograd_out w)
     w.m = given(t, w.m);
     w.c = given(t, w.c);
     w.residual = given(t, w.residual);
-    (t->square == &small ? t->kernels->winograd_small_out : t->kernels->winograd_out)(&w);
+    (t->square == &small ? t->kernels->small_out : t->kernels->out)(&w);
     take_results(t, t->pixels, PIXELS);
     t->report->cases++;
 }
@@ -344,7 +344,7 @@ static void check_line_in(bench *t, const char *level, uint64_t seed)
     w.x = t->lines[0] + LINE - (size_t)w.width * channels; /* up to the end of the memory */
     fill(t, t->lines[0], LINE);
     guard(t, t->products, PRODUCTS);
-    t->kernels->winograd_line_in(&w);
+    t->kernels->line_in(&w);
     t->report->cases++;
     for (size_t at = 0; at < LINE_POINTS * w.v_point; at++)
         if (!line_point_holds(t, &w, &b, at)) {
@@ -400,7 +400,7 @@ static void check_line_out(bench *t, const char *level, uint64_t seed)
     fill(t, t->residual, PIXELS);
     fill(t, t->bias, CHANNELS_MAX);
     guard(t, t->pixels, PIXELS);
-    t->kernels->winograd_line_out(&w);
+    t->kernels->line_out(&w);
     t->report->cases++;
     for (size_t at = 0; at < PIXELS; at++)
         if (!line_pixel_holds(t, &w, &a, at)) {
@@ -424,8 +424,9 @@ lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *
 {
     bench *t = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *t, NULL);
     uint16_t *halves = lnt_alloc_zero(&lnt_malloc_allocator, sizeof *t / sizeof(float), sizeof *halves, NULL);
-    const lnt_conv_kernels *floats = lnt_kernels_of(level)->conv,
-                           *of_halves = lnt_kernels_of(level)->half->conv;
+    const lnt_conv_kernels *half = lnt_kernels_of(level)->half->conv;
+    const lnt_winograd_kernels *floats = lnt_kernels_of(level)->conv->winograd,
+                               *of_halves = half ? half->winograd : NULL;
     const uint64_t failures = r->failures;
     const char *name = lnt_level_text(level);
     if (!t || !halves) {
@@ -436,7 +437,7 @@ lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *
     t->report = r;
     t->random = seed ? seed : 1;
     t->halves = halves;
-    for (unsigned i = 0; i < CASES && floats->winograd_in; i++) {
+    for (unsigned i = 0; i < CASES && floats; i++) {
         t->kernels = floats;
         t->half = false;
         check_square(t, &large, name, seed);
@@ -445,7 +446,7 @@ lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *
         check_line_out(t, name, seed);
         t->kernels = of_halves;
         t->half = true;
-        if (of_halves && of_halves->winograd_small_in)
+        if (of_halves)
             check_square(t, &small, name, seed);
     }
     lnt_free(&lnt_malloc_allocator, halves);

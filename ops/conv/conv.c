@@ -44,15 +44,15 @@ void lnt_conv_drop_taps(lnt_conv *c)
 }
 
 /* The two last ones of one channel, where the kernel has one tap along the last: taps along the other stand a line
- * apart. */
+ * apart. (A trimmed library has no room for it.) */
 void lnt_conv_merge_axes(lnt_conv *c)
 {
     lnt_window *w = &c->w;
     const int64_t line = w->in[2];
     int64_t pixels, apart;
-    if (c->axes != 3 || c->groups * c->channels != 1 || w->kernel[2] != 1 || w->stride[1] != 1 ||
-        w->stride[2] != 1 || w->before[2] != 0 || w->out[2] != line || line < 1 || w->in[1] < 0 ||
-        !lnt_mul_i64(line, w->in[1] + w->before[1] + w->after[1], &pixels) ||
+    if (LNT_TRIMMED || c->axes != 3 || c->groups * c->channels != 1 || w->kernel[2] != 1 ||
+        w->stride[1] != 1 || w->stride[2] != 1 || w->before[2] != 0 || w->out[2] != line || line < 1 ||
+        w->in[1] < 0 || !lnt_mul_i64(line, w->in[1] + w->before[1] + w->after[1], &pixels) ||
         !lnt_mul_i64(line, w->dilation[1], &apart))
         return;
     *w = (lnt_window){.in = {1, w->in[0], w->in[1] * line},
@@ -288,9 +288,10 @@ static lnt_status bind_images(lnt_site *site)
         return lnt_conv_bind_matrix(site, &g);
     if (LNT_HAS_PLANES && kind == LNT_CONV_EACH && plain && site->kernels->conv->plane)
         return lnt_conv_bind_planes(site, &g);
-    if (kind == LNT_CONV_EACH)
+    if (LNT_HAS_PLAIN_CONV && kind == LNT_CONV_EACH)
         kind = LNT_CONV_DEPTHWISE;
-    if (kind == LNT_CONV_MATRIX || (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g)))
+    if ((LNT_HAS_PLAIN_CONV && kind == LNT_CONV_MATRIX) ||
+        (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g)))
         kind = LNT_CONV_PRODUCT;
     if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);

@@ -86,7 +86,7 @@ static bool has_lines(const lnt_conv *c)
 
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
 {
-    const bool planes = in == LNT_ORDER_PLAIN && !writes_pixels;
+    const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
     if (lnt_conv_is_depthwise(c))
         return planes && c->channels == 1 && has_planes(c) ? LNT_CONV_EACH : LNT_CONV_DEPTHWISE;
     if (c->transposed || c->channels < 1 || c->features < 1)

@@ -168,18 +168,22 @@ enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = 16 };
 
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 
+/* Those behind the first two are NULL in half arithmetic. */
+typedef struct lnt_winograd_kernels {
+    void (*small_in)(const lnt_winograd_in *w);
+    void (*small_out)(const lnt_winograd_out *w);
+    void (*in)(const lnt_winograd_in *w);
+    void (*out)(const lnt_winograd_out *w);
+    void (*line_in)(const lnt_winograd_line_in *w);
+    void (*line_out)(const lnt_winograd_line_out *w);
+} lnt_winograd_kernels;
+
 typedef struct lnt_conv_kernels {
     lnt_depthwise_fn depthwise, depthwise_pair; /* the latter of a pair of rows; NULL: singly */
     void (*stem)(const lnt_stem *s);            /* columns of a pixel side by side */
     void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
     void (*plane)(const lnt_plane *p);          /* NULL but at x86's levels with vectors */
-    /* NULL in a trimmed library without WinogradConv, those behind the first two in half arithmetic, too: */
-    void (*winograd_small_in)(const lnt_winograd_in *w);
-    void (*winograd_small_out)(const lnt_winograd_out *w);
-    void (*winograd_in)(const lnt_winograd_in *w);
-    void (*winograd_out)(const lnt_winograd_out *w);
-    void (*winograd_line_in)(const lnt_winograd_line_in *w);
-    void (*winograd_line_out)(const lnt_winograd_line_out *w);
+    const lnt_winograd_kernels *winograd;       /* NULL in a trimmed library without WinogradConv */
 } lnt_conv_kernels;
 
 #endif

@@ -30,22 +30,20 @@ void SMALL(out)(const lnt_winograd_out *w);
 #ifdef HAS_SMALL
 #include "ops/conv/winograd_small.inc.h"
 #endif
-#define SMALL_KERNELS                                                                                        \
-    .winograd_small_in = LNT_HAS_WinogradConv ? SMALL(in) : NULL,                                            \
-    .winograd_small_out = LNT_HAS_WinogradConv ? SMALL(out) : NULL,
 #if defined(LNT_SIMD_FP16) /* whose digits are too few for others */
-#define WINOGRAD_KERNELS SMALL_KERNELS
+static const lnt_winograd_kernels winograd_kernels = {.small_in = SMALL(in), .small_out = SMALL(out)};
 #else
 #include "ops/conv/winograd.inc.h"
 #include "ops/conv/winograd_line.inc.h"
-#define WINOGRAD_KERNELS                                                                                     \
-    SMALL_KERNELS.winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                   \
-    .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,                                              \
-    .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,                                      \
-    .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
+static const lnt_winograd_kernels winograd_kernels = {.small_in = SMALL(in),
+                                                      .small_out = SMALL(out),
+                                                      .in = winograd_in,
+                                                      .out = winograd_out,
+                                                      .line_in = winograd_line_in,
+                                                      .line_out = winograd_line_out};
 #endif
 
-#if defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512)
+#if LNT_HAS_PLANES && (defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512))
 #include "ops/conv/plane.inc.h"
 #define PLANE plane
 #else
@@ -56,7 +54,7 @@ void SMALL(out)(const lnt_winograd_out *w);
     {                                                                                                        \
         .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL,                                                   \
         .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL, .stem = columns, .stem_planes = stem_planes,      \
-        .plane = PLANE, WINOGRAD_KERNELS                                                                     \
+        .plane = PLANE, .winograd = LNT_HAS_WinogradConv ? &winograd_kernels : NULL,                         \
     }
 
 const lnt_conv_kernels LNT_SIMD_NAME(lnt_conv) = CONV_KERNELS(DEPTHWISE_PAIR, stem);

@@ -113,9 +113,9 @@ static int64_t deinterleave_fours(float *to, const float *line, int64_t n, int64
 /* De-interleaves a line by stride phase: pixels `stride` apart become contiguous. */
 static void deinterleave_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
 {
-    const int64_t done = stride == 2   ? deinterleave_pairs(to, line, n, phase)
-                         : stride == 4 ? deinterleave_fours(to, line, n, phase)
-                                       : 0;
+    const int64_t done = stride == 2                   ? deinterleave_pairs(to, line, n, phase)
+                         : stride == 4 && !LNT_TRIMMED ? deinterleave_fours(to, line, n, phase)
+                                                       : 0;
     for (int64_t first = 0; first < stride; first++, to += phase)
         for (int64_t i = done + first, j = done / stride; i < n; i += stride, j++)
             to[j] = line[i];

@@ -130,7 +130,7 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
     w->point = (size_t)((most + w->groups - 1) * w->rows) | 1;
     for (int64_t i = 0; i < w->groups; i++)
         offset[i] = (ptrdiff_t)(i * w->rows * (int64_t)w->v_row);
-    w->transforms = site->half ? site->kernels->half->conv : site->kernels->conv;
+    w->transforms = (site->half ? site->kernels->half->conv : site->kernels->conv)->winograd;
     w->plan = (lnt_gemm_plan){.kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm,
                               .rows_of = rows_of,
                               .rows_arg = w,

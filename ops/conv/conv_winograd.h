@@ -28,7 +28,7 @@ struct lnt_winograd {
     lnt_conv_images images;
     lnt_store store;
     const lnt_epilogue *epilogue; /* run with each run of tiles */
-    const lnt_conv_kernels *transforms;
+    const lnt_winograd_kernels *transforms;
     size_t element;     /* bytes of a float, or of a half: floats of the following are elements */
     lnt_gemm_plan plan; /* of a block: a product for each point */
     size_t b_offset[LNT_WINOGRAD_POINTS];

@@ -21,7 +21,7 @@ static void tiles_in(const lnt_winograd_call *c, int64_t first, int64_t stop, fl
                                        .v = v,
                                        .v_row = w->v_row,
                                        .v_point = lnt_winograd_v_point(w)};
-    w->transforms->winograd_line_in(&args);
+    w->transforms->line_in(&args);
 }
 
 static void tiles_out(lnt_kernel *k, const lnt_winograd_call *c, int64_t first, int64_t stop,
@@ -47,7 +47,7 @@ static void tiles_out(lnt_kernel *k, const lnt_winograd_call *c, int64_t first, 
                                         .bias = c->bias ? c->bias + n : NULL,
                                         .low = w->store.low,
                                         .high = w->store.high};
-    w->transforms->winograd_line_out(&args);
+    w->transforms->line_out(&args);
     if (w->epilogue)
         lnt_epilogue_run(w->epilogue, k, c->step, args.c, c->ld, pixel, pixels, n, (int64_t)w->plan.columns);
 }

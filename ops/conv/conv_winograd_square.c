@@ -47,7 +47,7 @@ static void run_in(const lnt_winograd_call *c, const run *r, float *v)
             inside ? lnt_moved(c->x, (r->image * height + y) * width * w->g.channels, w->element) : w->zeros;
         args.pixel[i] = inside ? (size_t)w->g.channels : 0;
     }
-    (is_small(w) ? w->transforms->winograd_small_in : w->transforms->winograd_in)(&args);
+    (is_small(w) ? w->transforms->small_in : w->transforms->in)(&args);
 }
 
 /* m: of the run's first tile; features [n, n + columns). */
@@ -72,7 +72,7 @@ static void run_out(lnt_kernel *k, const lnt_winograd_call *c, const run *r, con
                                    .bias = c->bias ? c->bias + n : NULL,
                                    .low = w->store.low,
                                    .high = w->store.high};
-    (is_small(w) ? w->transforms->winograd_small_out : w->transforms->winograd_out)(&args);
+    (is_small(w) ? w->transforms->small_out : w->transforms->out)(&args);
     for (int64_t i = 0; w->epilogue && i < lines; i++)
         lnt_epilogue_run(w->epilogue, k, c->step, lnt_moved(args.c, i * (int64_t)args.line, w->element),
                          c->ld, pixel + i * out[2], width, n, (int64_t)w->plan.columns);

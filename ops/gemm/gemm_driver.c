@@ -80,7 +80,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
     p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL && !p->packs && !p->packs_rest &&
-                !p->row_bias &&
+                !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
                 lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
@@ -114,7 +114,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
         floats += (size_t)lnt_least(p->rows, block_rows + tile) * (size_t)(part + (int64_t)p->depth);
     p->in_place = p->widens ? 0 : p->packs_rest ? p->columns / LNT_PANEL * LNT_PANEL : p->columns;
     p->widened = p->in_place < p->columns ? widened_floats(p) : 0;
-    if (p->row_bias)
+    if (LNT_HAS_PLAIN_CONV && p->row_bias)
         floats += LNT_BLOCK_ROWS * LNT_BIAS_COLUMNS;
     p->gather_bytes = lnt_round_up((p->widened + floats) * p->kernels->element, LNT_ALIGN);
 }
@@ -238,7 +238,9 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
     return (lnt_tile){
         .b_row = p->b_row,
         .b_panel = p->b_panel,
-        .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,
+        .bias = call->bias && r->ends && !(LNT_HAS_PLAIN_CONV && p->row_bias)
+                    ? call->bias + (size_t)b->product * call->bias_product
+                    : NULL,
         .scale = r->ends ? p->scale : 1.0f,
         .low = r->ends ? p->low : -INFINITY,
         .high = r->ends ? p->high : INFINITY,
@@ -440,7 +442,7 @@ static void lay_out_bias(const lnt_kernel *k, const block *b, float *line)
 {
     static const float zeros[LNT_BIAS_COLUMNS];
     const lnt_gemm_call *call = b->call;
-    const float *bias = call->row_bias + (b->product * call->plan->rows + b->row) % call->row_biases;
+    const float *bias = call->bias + (size_t)(b->product * call->plan->rows + b->row) % call->bias_product;
     for (unsigned i = 0; i < b->rows; i++, line += LNT_BIAS_COLUMNS)
         k->kernels->row->shift_scale(zeros, line, LNT_BIAS_COLUMNS, 0, 1, bias[i]);
 }
@@ -463,7 +465,7 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
         return;
     }
     const size_t fit = columns_at_once(b), end = b->column + b->columns;
-    float *bias = LNT_HAS_PLAIN_CONV && b->call->row_bias ? scratch : NULL;
+    float *bias = LNT_HAS_PLAIN_CONV && p->row_bias && b->call->bias ? scratch : NULL;
     const size_t at_once = bias ? (size_t)lnt_least((int64_t)fit, LNT_BIAS_COLUMNS) : fit;
     if (bias) {
         lay_out_bias(k, b, bias);

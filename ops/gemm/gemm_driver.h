@@ -58,7 +58,7 @@ struct lnt_gemm_plan {
     int64_t epilogue_columns;     /* column where product p starts: p * this */
     int64_t row_step;             /* floats between neighboring rows of A */
     bool gathers;                 /* rows_of may gather: room is kept for it */
-    bool row_bias;                /* calls have one */
+    bool row_bias;                /* a call's bias is one of rows */
 
     /* Set by lnt_gemm_plan_blocks. */
     bool narrow;      /* so few columns that they are laid out one by one */
@@ -88,11 +88,9 @@ struct lnt_gemm_call {
     int64_t ld;            /* floats from row to row of c; needed with an epilogue */
     int64_t c_first;       /* floats of the output before c */
     const float *residual; /* the output's first, with its strides; or NULL */
-    const float *bias;     /* [columns] of each product one after the other, or NULL */
+    const float *bias;     /* [columns] of each product one after the other, or NULL. One of rows: those of
+                              products, from the first again behind bias_product floats; no residual then */
     size_t bias_product;   /* floats from product to product of bias */
-    /* [row_biases] of all products' rows one after the other, then from the first again; or NULL. No residual then. */
-    const float *row_bias;
-    int64_t row_biases;
     char *gather;          /* threads * gather_bytes */
 };
 

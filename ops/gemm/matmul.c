@@ -260,15 +260,13 @@ lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s)
                           .b_offset = m->offset_b,
                           .c = lnt_out(k, s, 0),
                           .ld = m->p.N,
+                          .bias_product = (size_t)(m->matrices_a * m->p.M),
                           .gather = scratch + m->scratch_gather};
     if (m->has_c && !m->stride_c[0])
         call.bias = c;
     else if (m->has_c)
         call.residual = c;
-    if (m->store.bias >= 0 && m->row_bias) {
-        call.row_bias = lnt_in(k, s, (unsigned)m->store.bias);
-        call.row_biases = m->matrices_a * m->p.M;
-    } else if (m->store.bias >= 0)
+    if (m->store.bias >= 0)
         call.bias = lnt_in(k, s, (unsigned)m->store.bias);
     if (m->store.residual >= 0)
         call.residual = lnt_in(k, s, (unsigned)m->store.residual);
