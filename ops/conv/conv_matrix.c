@@ -1,6 +1,7 @@
 /* conv_matrix.c — Conv of one tap between images in ONNX order: the weights, for each group a matrix [features,
  * channels], times the planes, [channels, pixels] of an image's group, are planes. Neither image is brought into
  * another order; the bias is one of rows. */
+#include "base/checked.h"
 #include "ops/conv/conv.h"
 #include "ops/gemm/matmul.h"
 
@@ -14,8 +15,10 @@ static lnt_status run_matrix(lnt_kernel *k, const lnt_step *s)
 
 lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *g)
 {
+    int64_t matrices;
+    if (!lnt_mul_i64(g->batch, g->groups, &matrices) || matrices > INT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "too many images");
     lnt_matmul *m = lnt_bind_params(site, sizeof *m);
-    const int64_t matrices = g->batch * g->groups;
     size_t *offsets = lnt_bump_alloc(site->memory, (2 * (size_t)matrices + 1) * sizeof *offsets, site->err);
     if (!m || !offsets)
         return LNT_E_MEMORY;

@@ -19,7 +19,7 @@ typedef struct lnt_matrices {
 typedef struct lnt_matmul {
     lnt_matrices p;
     unsigned a, b; /* inputs of the node */
-    bool row_bias; /* store.bias is of rows, those of as many products as there are matrices of A */
+    bool row_bias; /* store.bias is of rows, those of matrices_a products one after the other */
     int64_t matrices_a, matrices_b;
     int64_t batch;          /* products to compute, after merging */
     const size_t *offset_a; /* [batch] elements from A to its matrix */
