@@ -174,6 +174,13 @@ def operator_names():
     return {int(number): name for number, name in rows}
 
 
+def plain_convolutions(f, names):
+    """Conv nodes whose weights are no packed constant."""
+    packed = {value for value, record, *_ in f.records["constants"] if record != NONE}
+    weights = [f.operands(first, n_in)[1] for op, _, _, first, n_in, *_ in f.records["nodes"] if names.get(op) == "Conv"]
+    return sum(w is not None and w not in packed for w in weights)
+
+
 def summary(f):
     operators = {}
     names = operator_names()
@@ -205,6 +212,7 @@ def summary(f):
         "packed_layouts": {str(layout): layouts[layout] for layout in sorted(layouts)},
         **{key: len(f.records[key]) for key in ("values", "constants", "nodes", "programs", "subgraphs")},
         "golden_cases": len({g[0] for g in f.records["golden vectors"]}),
+        "plain_convolutions": plain_convolutions(f, names),
         "operators": operators,
         "symbols": [{"name": f.string(s[0]), "kind": s[1], "bound": s[4]} for s in f.records["symbols"]],
         "states": [{"output": s[0], "input": s[1]} for s in states],

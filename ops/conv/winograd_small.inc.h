@@ -20,6 +20,22 @@ LNT_INLINE void winograd_small_backward(const vf *x, vf *y)
     y[1] = x[1] - x[2] + x[3];
 }
 
+/* The points of a patch from `to` on; returns where the next patch's go. */
+LNT_INLINE elem *winograd_small_points(vf column[SMALL_PATCH][SMALL_PATCH], const lnt_winograd_in *w,
+                                       elem *to)
+{
+    elem *point = to;
+    UNROLL_FOR(4, unsigned i = 0; i < SMALL_PATCH; i++) {
+        vf row[SMALL_PATCH], points[SMALL_PATCH];
+        UNROLL_FOR(4, unsigned j = 0; j < SMALL_PATCH; j++)
+            row[j] = column[j][i];
+        winograd_small_forward(row, points);
+        UNROLL_FOR(4, unsigned j = 0; j < SMALL_PATCH; j++, point += w->v_point)
+            v_store(point, points[j]);
+    }
+    return to + w->v_tile;
+}
+
 /* Channels [n, n + LNT_VL). Two columns of a patch are the first two of the next. */
 LNT_INLINE void winograd_small_in_lanes(const lnt_winograd_in *w, size_t n)
 {
@@ -34,16 +50,8 @@ LNT_INLINE void winograd_small_in_lanes(const lnt_winograd_in *w, size_t n)
                 line[i] = inside ? v_load(ELEMS(w->line[i]) + (size_t)at * w->pixel[i] + n) : v_splat(0);
             winograd_small_forward(line, column[j]);
         }
-        elem *point = to;
-        UNROLL_FOR(4, unsigned i = 0; pair > 0 && i < SMALL_PATCH; i++) {
-            vf row[SMALL_PATCH], points[SMALL_PATCH];
-            UNROLL_FOR(4, unsigned j = 0; j < SMALL_PATCH; j++)
-                row[j] = column[j][i];
-            winograd_small_forward(row, points);
-            UNROLL_FOR(4, unsigned j = 0; j < SMALL_PATCH; j++, point += w->v_point)
-                v_store(point, points[j]);
-        }
-        to += pair > 0 ? w->v_tile : 0;
+        if (pair > 0)
+            to = winograd_small_points(column, w, to);
         UNROLL_FOR(2, unsigned j = 0; j < SMALL_TILE; j++)
             UNROLL_FOR(4, unsigned i = 0; i < SMALL_PATCH; i++)
                 column[j][i] = column[SMALL_TILE + j][i];
