@@ -67,38 +67,12 @@ static bool sometimes(bench *t)
     return below(t, 2) == 0;
 }
 
-/* The halves that stand for floats of the bench. */
-static uint16_t *halves_of(bench *t, const float *p)
-{
-    return t->halves + ((const char *)p - (const char *)t) / (ptrdiff_t)sizeof *p;
-}
-
-/* The same as an argument of kernels. */
-static float *given(bench *t, const float *p)
-{
-    return t->half && p ? (float *)(void *)halves_of(t, p) : (float *)(uintptr_t)p;
-}
-
-static void set(bench *t, float *p, float x)
-{
-    *p = x;
-    if (!t->half)
-        return;
-    *halves_of(t, p) = lnt_float_to_f16(x);
-    *p = lnt_f16_to_float(*halves_of(t, p));
-}
+#include "ops/check/halves.inc.h"
 
 static void set_all(bench *t, float *p, size_t n, const float *from)
 {
     for (size_t i = 0; i < n; i++)
         set(t, p + i, from ? from[i] : guard_value);
-}
-
-/* Results of a kernel back among the floats. */
-static void take_results(bench *t, float *p, size_t n)
-{
-    for (size_t i = 0; t->half && i < n; i++)
-        p[i] = lnt_f16_to_float(halves_of(t, p)[i]);
 }
 
 static void fill(bench *t, float *p, size_t n, bool special)

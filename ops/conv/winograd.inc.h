@@ -1,9 +1,9 @@
 /* winograd.inc.h — Winograd's transforms of inputs and outputs, part of ops/conv/conv_kernels.inc.h.
  *
- * Vectors hold channels; the last one of a pixel ends where that does, and may meet channels of the one before again.
- * A patch (the inputs of a tile) is transformed along one axis for all its lines, then along
- * the other; adjacent patches overlap and share the first transform of their common columns. The matrices
- * are those of ops/conv/winograd.h. */
+ * Vectors hold channels; the last one of a pixel ends where that does, and may meet channels of the one before
+ * again. A patch (the inputs of a tile) is transformed along one axis for all its lines, then along the other;
+ * adjacent patches overlap and share the first transform of their common columns. The matrices are those of
+ * ops/conv/winograd.h. */
 #include "ops/conv/winograd.h"
 
 enum {
