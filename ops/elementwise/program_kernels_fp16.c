@@ -10,7 +10,7 @@ UNARY(TANH, v_tanh(A))
 UNARY(SIGMOID, v_sigmoid(A))
 UNARY(GELU, v_gelu(A))
 UNARY(GELU_TANH, v_gelu_tanh(A))
-UNARY(SILU, A *v_sigmoid(P *A))
+UNARY(SILU, A *v_sigmoid_exp2(P *v_splat_float(-LNT_HALF_LOG2E) * A))
 UNARY(MISH, v_mish(A))
 
 static void move(elem *q, int64_t step_q, const elem *p, int64_t step_p, int64_t n)

@@ -14,30 +14,45 @@ LNT_INLINE vf v_reciprocal(vf d)
     return (vf)vmulq_f16(r, vrecpsq_f16(x, r));
 }
 
-#define LNT_HALF_MAGIC 1536 /* 1.5 * 2^10: what is added to it is rounded to an integer, in its low bits */
+/* What is added to it is rounded to an integer n, in its low bits behind the exponent's bias: shifted left they are
+ * 2**n. 1.5 * 2^10 and that bias. */
+#define LNT_HALF_MAGIC (1536 + 15)
 
-/* 2**(n + rest + scale) for the integer n that `shifted` holds, -14 <= n + scale; infinity for n + scale = 16.
- * |rest| is half at most. The polynomial is a minimax one, 1e-4 off. */
-LNT_INLINE vf v_exp2_split(vf shifted, vf rest, int16_t scale)
+/* y * power, of which the power alone may be infinite. */
+typedef struct vf_exp2 {
+    vf y, power;
+} vf_exp2;
+
+/* 2**(n + rest) for the integer n that was added to LNT_HALF_MAGIC, -14 <= n; infinity for n = 16. |rest| is half at
+ * most. The polynomial is a minimax one, 1e-4 off. */
+LNT_INLINE vf_exp2 v_exp2_split(vf shifted, vf rest)
 {
     const vf one = v_splat(1), c3 = v_splat_float(0.05500893f), c2 = v_splat_float(0.24221099f),
              c1 = v_splat_float(0.69328293f);
-    const vf y = v_fma(rest, v_fma(rest, v_fma(rest, c3, c2), c1), one);
-    return y * (vf)(((vi)shifted + vi_splat((int16_t)(scale + 15))) << 10);
+    return (vf_exp2){.y = v_fma(rest, v_fma(rest, v_fma(rest, c3, c2), c1), one),
+                     .power = (vf)((vi)shifted << 10)};
 }
 
-/* e**x; no less than e**-9.7, which is nothing beside 1, and infinity from 10.7 on. 1 / ln 2 in two halves. */
-LNT_INLINE vf v_exp_beside_one(vf x)
+/* 2**t; no less than 2**-14, which is nothing beside 1, and infinity from 15.5 on. */
+LNT_INLINE vf_exp2 v_exp2_beside_one(vf t)
 {
-    const vf t = v_max(v_splat_float(-9.7f), v_min(v_splat_float(11.4f), x)), magic = v_splat(LNT_HALF_MAGIC);
-    const vf log2e = v_splat_float(0x1.714p0f), n = v_fma(t, log2e, magic);
-    const vf rest = v_fma(t, v_splat_float(0x1.476p-12f), v_fma(t, log2e, magic - n));
-    return v_exp2_split(n, rest, 0);
+    const vf near = v_max(v_splat(-14), v_min(v_splat_float(16.4f), t)), magic = v_splat(LNT_HALF_MAGIC);
+    const vf shifted = near + magic;
+    return v_exp2_split(shifted, near - (shifted - magic));
+}
+
+#define LNT_HALF_LOG2E 1.44269504f
+
+/* 1 / (1 + 2**t): the logistic function of x for t = -log2(e) x. */
+LNT_INLINE vf v_sigmoid_exp2(vf t)
+{
+    const vf_exp2 e = v_exp2_beside_one(t);
+    return v_reciprocal(v_fma(e.y, e.power, v_splat(1)));
 }
 
 LNT_INLINE vf v_sigmoid(vf x)
 {
-    return v_reciprocal(v_splat(1) + v_exp_beside_one(-x));
+    return v_sigmoid_exp2(x * v_splat_float(-LNT_HALF_LOG2E));
 }
 
 /* tanh(|x|) = 1 - 2 / (1 + e**(2 |x|)), near 0 its series; and x's sign. */
@@ -47,7 +62,7 @@ LNT_INLINE vf v_tanh(vf x)
     const vf c2 = v_splat_float(2.0f / 15), c3 = v_splat_float(-17.0f / 315);
     const vf series = v_fma(u, v_fma(u, c3, c2), v_splat_float(-1.0f / 3));
     const vf near = v_fma(a * u, series, a);
-    const vf far = v_fma(v_splat(-2), v_reciprocal(one + v_exp_beside_one(a + a)), one);
+    const vf far = v_fma(v_splat(-2), v_sigmoid_exp2(a * v_splat_float(2 * LNT_HALF_LOG2E)), one);
     const vi sign = (vi)x & vi_splat(INT16_MIN);
     return (vf)((vi)v_select(v_less(a, v_splat_float(0.55f)), near, far) | sign);
 }
@@ -56,12 +71,13 @@ LNT_INLINE vf v_tanh(vf x)
  * 2**(|x| p(|x|) - 1), fitted so that x c is 1e-5 off for |x| <= 5, and 2^10-fold until it was multiplied. */
 LNT_INLINE vf v_gelu(vf x)
 {
-    const vf end = v_splat(5), near = v_max(-end, v_min(end, x)), a = v_abs(near), one = v_splat(1);
+    const vf end = v_splat(5), near = v_max(-end, v_min(end, x)), a = v_abs(near);
     const vf p3 = v_splat_float(0.00416166f), p2 = v_splat_float(-0.04573541f), p1 = v_splat_float(-0.46493053f),
              p0 = v_splat_float(-1.14956694f);
-    const vf p = v_fma(a, v_fma(a, v_fma(a, p3, p2), p1), p0), magic = v_splat(LNT_HALF_MAGIC);
-    const vf n = v_fma(a, p, magic - one), rest = v_fma(a, p, magic - one - n);
-    const vf tail = near * v_exp2_split(n, rest, 10) * v_splat_float(0x1p-10f);
+    const vf p = v_fma(a, v_fma(a, v_fma(a, p3, p2), p1), p0), magic = v_splat(LNT_HALF_MAGIC + 10 - 1);
+    const vf shifted = v_fma(a, p, magic);
+    const vf_exp2 e = v_exp2_split(shifted, v_fma(a, p, magic - shifted));
+    const vf tail = near * (e.y * e.power) * v_splat_float(0x1p-10f);
     return v_select(v_less(x, v_splat(0)), tail, x - tail);
 }
 
@@ -69,14 +85,18 @@ LNT_INLINE vf v_gelu(vf x)
 LNT_INLINE vf v_gelu_tanh(vf x)
 {
     const vf end = v_splat(5), near = v_max(-end, v_min(end, x));
-    return x * v_sigmoid(near * v_fma(near * near, v_splat_float(0.071354814f), v_splat_float(1.5957691f)));
+    const vf c1 = v_splat_float(-1.5957691f * LNT_HALF_LOG2E),
+             c3 = v_splat_float(-0.071354814f * LNT_HALF_LOG2E);
+    return x * v_sigmoid_exp2(near * v_fma(near * near, c3, c1));
 }
 
 /* With w = e**x: tanh(log(1 + w)) = n / (n + 2), n = w (w + 2). From x = 4.5 on it is 1 to the last place,
  * and from -10 down next to nothing. */
 LNT_INLINE vf v_mish(vf x)
 {
-    const vf two = v_splat(2), w = v_exp_beside_one(v_min(v_splat_float(4.5f), x)), n = w * (w + two);
+    const vf two = v_splat(2);
+    const vf_exp2 e = v_exp2_beside_one(v_min(v_splat_float(4.5f), x) * v_splat_float(LNT_HALF_LOG2E));
+    const vf w = e.y * e.power, n = w * (w + two);
     return v_max(v_splat(-10), x) * (n * v_reciprocal(n + two));
 }
 
