@@ -733,11 +733,26 @@ static bool run_conversion(const lnt_code *c, const lnt_view *view, int64_t rows
     return load || store || both;
 }
 
+/* Do the rows of all operands and results follow one another? */
+static bool is_one_row(const lnt_code *c, const lnt_view *view, int64_t cols)
+{
+    bool one = true;
+    for (unsigned i = 0; i < c->n_in + c->n_out; i++) {
+        const bool same = i < c->n_in && view[i].col_stride == 0 && view[i].row_stride == 0;
+        one = one && (same || (view[i].col_stride == 1 && view[i].row_stride == cols));
+    }
+    return one;
+}
+
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
+    if (rows > 1 && is_one_row(c, view, cols)) {
+        cols *= rows;
+        rows = 1;
+    }
     if (run_conversion(c, view, rows, cols))
         return;
     const int64_t at_once = rows_at_once(c, cols);
