@@ -12,7 +12,12 @@ enum {
     DEPTHWISE_TOGETHER = LNT_VL == 1 ? 4 : 1, /* vectors that share a look at which taps are inside */
     /* taps of a line whose multiply-adds hide the look which are inside */
     DEPTHWISE_LOOK = LNT_VL == 16 ? 5 : 7,
-    DEPTHWISE_TAPS = 7 /* of the longest line with code of its own */
+    DEPTHWISE_TAPS = 7, /* of the longest line with code of its own */
+#if defined(LNT_SIMD_FP16)
+    DEPTHWISE_ZEROS = 1 /* taps outside multiply zeros: no branches */
+#else
+    DEPTHWISE_ZEROS = 0
+#endif
 };
 
 typedef struct depthwise_acc {
@@ -82,6 +87,7 @@ LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const 
 LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
                                const elem *x, const elem *w, const depthwise_kind k)
 {
+    static const elem zeros[DEPTHWISE_VECTORS * LNT_VL];
     const unsigned together = k.vectors < DEPTHWISE_TOGETHER ? k.vectors : DEPTHWISE_TOGETHER;
     UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j += together) {
         const elem *weights = w + j * LNT_VL, *pixel_at = x;
@@ -91,12 +97,16 @@ LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const
                 weight[t][s] = v_load(weights + s * LNT_VL);
         UNROLL_FOR(19, unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps;
                    at++, pixel_at += d->in_pixel) {
-            if (k.border && !(p->met & 1u << at))
+            const bool met = !k.border || p->met & 1u << at;
+            if (!met && !DEPTHWISE_ZEROS)
                 continue;
+            const elem *from = met ? pixel_at : zeros;
+            if (k.border && DEPTHWISE_ZEROS)
+                __asm__("" : "+r"(from)); /* or there would be code for each */
             if (LNT_VL == 1)
-                v_load_each(pixel, pixel_at + j, together);
+                v_load_each(pixel, from + j, together);
             else
-                pixel[0] = v_keep(load_channels(pixel_at, j, k, p->lanes));
+                pixel[0] = v_keep(load_channels(from, j, k, p->lanes));
             UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
                 if (at >= i * k.stride && at - i * k.stride < k.taps)
                     UNROLL_FOR(4, unsigned s = 0; s < together; s++)

@@ -24,6 +24,7 @@ enum { STEM_VECTORS = 4, STEM_STEP = 0 };
 _Static_assert(LNT_PANEL % (STEM_VECTORS * LNT_VL) == 0, "panels are whole tiles");
 
 enum { STEM_TILE_PIXELS = 14, STEM_TILE_VECTORS = 4 }; /* of any tile at most */
+enum { STEM_CLAMPS = sizeof(vf) > 16 };
 
 typedef struct stem_acc {
     vf v[STEM_TILE_PIXELS][STEM_TILE_VECTORS];
@@ -35,15 +36,15 @@ LNT_INLINE unsigned stem_lanes(size_t left, unsigned j)
     return left <= j * LNT_VL ? 0 : lanes_left(left - j * LNT_VL);
 }
 
-/* Bounds that are infinite change nothing; wide vectors are so few that a look costs more. */
+/* Bounds that are infinite change nothing; vectors of x86 are so few that a look costs more. */
 LNT_INLINE void stem_clamp(stem_acc *acc, const lnt_stem *s, const unsigned pixels, const unsigned vectors)
 {
     const vf low = v_splat_float(s->low), high = v_splat_float(s->high);
-    if (LNT_VL >= 8 || s->low > -INFINITY)
+    if (STEM_CLAMPS || s->low > -INFINITY)
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc->v[p][j] = v_max(low, acc->v[p][j]);
-    if (LNT_VL >= 8 || s->high < INFINITY)
+    if (STEM_CLAMPS || s->high < INFINITY)
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc->v[p][j] = v_min(high, acc->v[p][j]);

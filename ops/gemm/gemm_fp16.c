@@ -251,13 +251,15 @@ LNT_INLINE void store_whole(const lnt_tile *t, size_t n, const unsigned rows, co
     elem *c[ROWS]; /* before the stores, which may alias anything */
     UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
         c[i] = ELEMS_OUT(t->c[i]) + n;
+    /* Stores beside the arithmetic, not behind it. */
     if (t->low != -INFINITY || t->high != INFINITY)
         UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
-                acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
-    UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
-        UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
-            v_store(c[i] + j * LNT_VL, acc->v[i][j]);
+                v_store(c[i] + j * LNT_VL, v_min(high, v_max(low, acc->v[i][j])));
+    else
+        UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
+                v_store(c[i] + j * LNT_VL, acc->v[i][j]);
 }
 
 /* The columns from n on, a panel or its first half. */
