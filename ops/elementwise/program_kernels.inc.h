@@ -11,7 +11,7 @@
 #if !defined(LNT_SIMD_NEON) || !defined(__aarch64__) || defined(__OPTIMIZE_SIZE__)
 #define NEAR(name, is_near, near, any) HEAVY(name, any)
 #else
-enum { SIDE_BY_SIDE = 3, GROUP = SIDE_BY_SIDE * LNT_VL };
+enum { SIDE_BY_SIDE = 4, GROUP = SIDE_BY_SIDE * LNT_VL };
 #define NEAR(name, is_near, near, any)                                                                       \
     /* Lanes [i, n) up to the first group that is not near: returns where that begins. */                    \
     LNT_INLINE int64_t near_##name(const lnt_instr_args *a, const vf P, const vf Q, int64_t i)               \
@@ -84,7 +84,7 @@ NEAR(SOFTPLUS, v_within(A, 87), v_softplus_narrow(A), v_softplus(A))
 ONE_WAY(ELU, v_elu(A, P, Q))
 ONE_WAY(GELU, v_gelu(A))
 ONE_WAY(GELU_TANH, v_gelu_tanh(A))
-NEAR(SILU, v_within(P *A, 80), v_gate_narrow(A, P *A), v_gate(A, P *A))
+NEAR(SILU, v_within(-P *A, 80), v_gate_narrow(A, -P *A), v_gate(A, -P *A))
 NEAR(MISH, v_within(v_mish_exponent(A), 87), v_mish_narrow(A), v_mish(A))
 BINARY(EQUAL, A == B)
 BINARY(LESS, A < B)

@@ -701,7 +701,11 @@ LNT_INLINE vi v_not_below(vf a, vf b)
 /* Lanes whose magnitude is below limit. */
 LNT_INLINE vi v_within(vf x, float limit)
 {
-#if defined(LNT_SIMD_NEON)
+#if defined(LNT_SIMD_NEON) && defined(__aarch64__)
+    vi within; /* GCC makes two instructions of vcaltq_f32 */
+    __asm__("facgt %0.4s, %1.4s, %2.4s" : "=w"(within) : "w"(v_splat(limit)), "w"(x));
+    return within;
+#elif defined(LNT_SIMD_NEON)
     return (vi)vcaltq_f32((float32x4_t)x, (float32x4_t)v_splat(limit));
 #else
     return v_abs(x) < v_splat(limit);

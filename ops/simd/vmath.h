@@ -29,35 +29,43 @@ LNT_INLINE vf v_poly(vf x, const float *c, unsigned n)
 
 /* ---- exponentials ---- */
 
-/* Adding it rounds to an integer, which is then in the low bits. */
-#define LNT_EXP_MAGIC 0x1.8p23f
+/* Adding it rounds to an integer, which is then in the low bits behind the exponent's bias of 127. */
+#define LNT_EXP_MAGIC 0x1.8000fep23f
 
-/* x = n ln 2 + r with |r| <= ln(2) / 2: returns q of e**r = 1 + r + r * r * q, sets *rest to r and *shifted
- * to n + LNT_EXP_MAGIC. |x| <= 104. */
-LNT_INLINE vf v_exp_parts(vf x, vf *shifted, vf *rest)
+/* x = n ln 2 + r with |r| <= ln(2) / 2: returns r and sets *shifted to n + LNT_EXP_MAGIC. |x| <= 104. */
+LNT_INLINE vf v_exp_rest(vf x, vf *shifted)
 {
     const vf magic = v_splat(LNT_EXP_MAGIC);
     *shifted = v_fma(x, v_splat(0x1.715476p0f), magic);
     const vf whole = *shifted - magic;
     /* The first part of ln 2 has nine bits: its product is exact. */
-    vf r = v_fma(whole, v_splat(-0.693359375f), x);
-    r = v_fma(whole, v_splat(2.12194440e-4f), r);
-    *rest = r;
+    const vf r = v_fma(whole, v_splat(-0.693359375f), x);
+    return v_fma(whole, v_splat(2.12194440e-4f), r);
+}
+
+/* q of e**r = 1 + r + r * r * q. */
+LNT_INLINE vf v_exp_quadratic(vf r)
+{
     return LNT_POLY(r, 0x1.fffffcp-2f, 0x1.555490p-3f, 0x1.5558f6p-5f, 0x1.123a6ap-7f, 0x1.6a22eep-10f);
 }
 
 /* e**r - 1 of the same r. */
 LNT_INLINE vf v_exp_reduced(vf x, vf *shifted)
 {
-    vf r;
-    const vf q = v_exp_parts(x, shifted, &r);
-    return v_fma(r * r, q, r);
+    const vf r = v_exp_rest(x, shifted);
+    return v_fma(r * r, v_exp_quadratic(r), r);
 }
 
-/* 2**n for the low bits of n, -126 <= n <= 127. */
+/* 2**n, -126 <= n <= 127 */
 LNT_INLINE vf v_exp2_int(vi n)
 {
     return (vf)(((vu)n << 23) + (vu)vi_splat(0x3f800000));
+}
+
+/* 2**n for n + LNT_EXP_MAGIC of the same n. */
+LNT_INLINE vf v_exp2_shifted(vf shifted)
+{
+    return (vf)((vu)shifted << 23);
 }
 
 /* (1 + y) * scale, rounded once even where y * scale is denormal. */
@@ -106,8 +114,9 @@ LNT_INLINE vf v_exp(vf x)
 /* The same without what the table's numbers are rounded by: for functions that feel it. */
 LNT_INLINE vf v_exp_close_narrow(vf x)
 {
-    vf shifted, r;
-    const vf q = v_exp_parts(x, &shifted, &r), y = v_fma(r, v_fma(r, q, v_splat(1)), v_splat(1));
+    vf shifted;
+    const vf r = v_exp_rest(x, &shifted), one = v_splat(1),
+             y = v_fma(r, v_fma(r, v_exp_quadratic(r), one), one);
     return (vf)_mm512_scalef_ps((__m512)y, (__m512)(shifted - v_splat(LNT_EXP_MAGIC)));
 }
 
@@ -131,7 +140,7 @@ LNT_INLINE vf v_exp_narrow(vf x)
 {
     vf shifted;
     const vf y = v_exp_reduced(x, &shifted);
-    return v_exp_scaled(y, v_exp2_int((vi)shifted));
+    return v_exp_scaled(y, v_exp2_shifted(shifted));
 }
 
 LNT_INLINE vf v_exp(vf x)
@@ -156,7 +165,7 @@ LNT_INLINE vf v_exp_close(vf x)
 LNT_INLINE vf v_expm1_negative(vf x)
 {
     vf shifted;
-    const vf y = v_exp_reduced(v_max(v_splat(-30), x), &shifted), scale = v_exp2_int((vi)shifted);
+    const vf y = v_exp_reduced(v_max(v_splat(-30), x), &shifted), scale = v_exp2_shifted(shifted);
     return v_fma(y, scale, scale - v_splat(1));
 }
 
@@ -180,18 +189,37 @@ LNT_INLINE vf v_sigmoid(vf x)
     return __builtin_expect(v_any_beyond(x, 80), 0) ? v_sigmoid_wide(x, near) : near;
 }
 
-/* x * sigmoid(t), |t| < 80 */
-LNT_INLINE vf v_gate_narrow(vf x, vf t)
+/* e**x for sums with 1: a term fewer, one unit in the last place more. |x| < 87 */
+LNT_INLINE vf v_exp_beside_one(vf x)
 {
-    const vf one = v_splat(1);
-    return x * v_ratio(one, one + v_exp_narrow(-t));
+#if defined(LNT_SIMD_AVX512)
+    return v_exp_narrow(x);
+#else
+    vf shifted;
+    const vf r = v_exp_rest(x, &shifted);
+    const vf q = LNT_POLY(r, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a02p-5f, 0x1.10627cp-7f);
+    return v_exp_scaled(v_fma(r * r, q, r), v_exp2_shifted(shifted));
+#endif
 }
 
-/* x * sigmoid(t) */
+/* x * sigmoid(-t), |t| < 80 */
+LNT_INLINE vf v_gate_narrow(vf x, vf t)
+{
+    return v_ratio(x, v_splat(1) + v_exp_beside_one(t));
+}
+
+/* near where |t| < 80. */
+LNT_NOINLINE vf v_gate_wide(vf x, vf t, vf near)
+{
+    const vf far = v_select(t <= v_splat(0), v_splat(1), v_exp(-v_abs(t)));
+    return v_select(v_abs(t) < v_splat(80), near, x * far);
+}
+
+/* x * sigmoid(-t) */
 LNT_INLINE vf v_gate(vf x, vf t)
 {
-    const vf one = v_splat(1), near = v_ratio(one, one + v_exp_narrow(-t));
-    return x * (__builtin_expect(v_any_beyond(t, 80), 0) ? v_sigmoid_wide(t, near) : near);
+    const vf near = v_gate_narrow(x, t);
+    return __builtin_expect(v_any_beyond(t, 80), 0) ? v_gate_wide(x, t, near) : near;
 }
 
 /* a < 0 ? alpha * (e**(rate * a) - 1) : a */
