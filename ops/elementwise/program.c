@@ -523,6 +523,11 @@ static char *element(const lnt_view *v, int64_t row, int64_t col)
     return v->data + (row * v->row_stride + col * v->col_stride) * (int64_t)cell_bytes(v->cell);
 }
 
+static int64_t row_bytes(const lnt_view *v)
+{
+    return v->row_stride * (int64_t)cell_bytes(v->cell);
+}
+
 /* An element for each row, in all lanes of the row. */
 static void load_columns(const lnt_code *c, float *reg, const lnt_view *v, const part *b)
 {
@@ -557,12 +562,13 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     f->at[i] = reg;
     if (f->loaded[i])
         return;
-    if (v->col_stride == 0)
+    if (v->col_stride == 0) {
         load_columns(f->code, reg, v, b);
-    else
-        for (int64_t r = 0; r < b->rows; r++)
-            f->code->kernels->cells->load[v->cell](lanes(f->code, reg, r * b->cols),
-                                                   element(v, b->row + r, b->col), v->col_stride, b->cols);
+    } else {
+        const char *from = element(v, b->row, b->col);
+        for (int64_t r = 0; r < b->rows; r++, from += row_bytes(v), reg = lanes(f->code, reg, b->cols))
+            f->code->kernels->cells->load[v->cell](reg, from, v->col_stride, b->cols);
+    }
     f->loaded[i] = v->row_stride == 0 && f->has_whole_rows;
 }
 
@@ -605,10 +611,9 @@ static void run_part(frame *f, const part *b)
     run_instrs(f, padded, direct ? (float *)(void *)element(result, b->row, b->col) : NULL);
     for (unsigned o = direct; o < c->n_out; o++) {
         const float *reg = spread(f, c->out[o], padded);
-        for (int64_t r = 0; r < b->rows; r++)
-            c->kernels->cells->store[result[o].cell](lanes(c, reg, r * b->cols),
-                                                     element(&result[o], b->row + r, b->col),
-                                                     result[o].col_stride, b->cols);
+        char *to = element(&result[o], b->row, b->col);
+        for (int64_t r = 0; r < b->rows; r++, to += row_bytes(&result[o]), reg = lanes(c, reg, b->cols))
+            c->kernels->cells->store[result[o].cell](reg, to, result[o].col_stride, b->cols);
     }
 }
 

@@ -32,8 +32,8 @@ enum {
 
 /* Tiles of halves (ops/gemm/gemm_fp16.c): sums of so many products are halves, one after the other rounded to 2**-12 of
  * what they have come to; then they are carried to float. Each costs about sqrt(run / 6) * 2**-11 of a sum of random
- * signs, 56 dB below it. Partial sums never wait in C, which would round them once more. */
-enum { LNT_HALF_RUN = 128, LNT_HALF_DEPTH_BLOCK = 1 << 30 };
+ * signs, 54 dB below it. Partial sums never wait in C, which would round them once more. */
+enum { LNT_HALF_RUN = 192, LNT_HALF_DEPTH_BLOCK = 1 << 30 };
 
 /* Blocks of the driver (ops/gemm/gemm_driver.c). */
 enum {

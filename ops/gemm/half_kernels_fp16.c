@@ -8,16 +8,29 @@ extern const struct lnt_gemm_kernels lnt_gemm_fp16;
 extern const struct lnt_conv_kernels lnt_conv_fp16;
 extern const struct lnt_program_kernels lnt_program_fp16;
 
+/* Lanes i and on, `left` of them. */
+LNT_INLINE void largest(const void *const *rows, int64_t n_rows, void *y, int64_t i, const unsigned left)
+{
+    vf most = load(ELEMS(rows[0]) + i, left);
+    for (int64_t r = 1; r < n_rows; r++)
+        most = v_max_or_nan(most, load(ELEMS(rows[r]) + i, left));
+    store(ELEMS_OUT(y) + i, most, left);
+}
+
+static __attribute__((noinline)) void largest_rest(const void *const *rows, int64_t n_rows, void *y,
+                                                   int64_t i, unsigned left)
+{
+    largest(rows, n_rows, y, i, left);
+}
+
 static void max_rows(const void *const *rows, int64_t n_rows, void *y, int64_t n)
 {
     LNT_ASSERT(n_rows > 0);
-    for (int64_t i = 0; i < n; i += LNT_VL) {
-        const unsigned left = lanes_left((size_t)(n - i));
-        vf most = load(ELEMS(rows[0]) + i, left);
-        for (int64_t r = 1; r < n_rows; r++)
-            most = v_max_or_nan(most, load(ELEMS(rows[r]) + i, left));
-        store(ELEMS_OUT(y) + i, most, left);
-    }
+    int64_t i = 0;
+    for (; i + LNT_VL <= n; i += LNT_VL)
+        largest(rows, n_rows, y, i, LNT_VL);
+    if (i < n)
+        largest_rest(rows, n_rows, y, i, (unsigned)(n - i));
 }
 
 const lnt_half_kernels lnt_half_fp16 = {

@@ -257,6 +257,25 @@ static void take_largest(const pool *p, const uint8_t **pixel, int64_t n, uint8_
             memcpy(y + i * (int64_t)sizeof least, &least, sizeof least);
 }
 
+/* A row of windows of image x, whose place along the other axes m has. Where a window meets the same taps as the one
+ * before it, its pixels are a step on. */
+static void stored_row(const pool *p, const uint8_t *x, uint8_t *y, standing *m, const uint8_t **pixel)
+{
+    const int64_t step = p->channels * (int64_t)p->element;
+    int64_t n = 0, first = 0, end = -1;
+    for (int64_t ox = 0; ox < p->w.out[2]; ox++, y += step) {
+        stand(&p->w, 2, ox, m);
+        if (m->first[2] == first && m->end[2] == end)
+            for (int64_t i = 0; i < n; i++)
+                pixel[i] += p->w.stride[2] * step;
+        else
+            n = find_pixels(p, x, m, pixel);
+        first = m->first[2];
+        end = m->end[2];
+        take_largest(p, pixel, n, y);
+    }
+}
+
 /* Rows of outputs of channels-last images of bytes, or halves: the largest. */
 static lnt_status stored_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -268,15 +287,11 @@ static lnt_status stored_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     (void)k;
     for (int64_t item = begin; item < end; item++) {
         const int64_t image = item / (w->out[1] * w->out[0]);
-        const uint8_t *x = (const uint8_t *)j->x + image * lnt_volume(w->in) * step;
-        uint8_t *y = (uint8_t *)j->y + item * w->out[2] * step;
         standing m;
         stand(w, 0, item / w->out[1] % w->out[0], &m);
         stand(w, 1, item % w->out[1], &m);
-        for (int64_t ox = 0; ox < w->out[2]; ox++, y += step) {
-            stand(w, 2, ox, &m);
-            take_largest(p, pixel, find_pixels(p, x, &m, pixel), y);
-        }
+        stored_row(p, (const uint8_t *)j->x + image * lnt_volume(w->in) * step,
+                   (uint8_t *)j->y + item * w->out[2] * step, &m, pixel);
     }
     return LNT_OK;
 }

@@ -4,6 +4,7 @@
 #define LNT_OPS_SIMD_SIMD_HALF_H
 
 #include <arm_neon.h>
+#include <string.h>
 
 #define LNT_VL 8
 #define LNT_SIMD_SUFFIX fp16
@@ -78,21 +79,50 @@ LNT_INLINE vf v_keep(vf x)
     return x;
 }
 
+/* n < 4 halves, in the low bits. */
+LNT_INLINE uint64_t v_few_bits(const elem *p, unsigned n)
+{
+    uint32_t two = 0;
+    uint16_t one = 0;
+    if (n & 2)
+        memcpy(&two, p, sizeof two);
+    if (n & 1)
+        memcpy(&one, p + (n & 2), sizeof one);
+    return two | (uint64_t)one << 16 * (n & 2);
+}
+
+LNT_INLINE void v_store_few(elem *p, uint64_t bits, unsigned n)
+{
+    const uint32_t two = (uint32_t)bits;
+    const uint16_t one = (uint16_t)(bits >> 16 * (n & 2));
+    if (n & 2)
+        memcpy(p, &two, sizeof two);
+    if (n & 1)
+        memcpy(p + (n & 2), &one, sizeof one);
+}
+
 /* The first n lanes only, 0 <= n <= LNT_VL; memory past them is not touched. Other lanes load as 0. */
 LNT_INLINE vf v_load_n(const elem *p, unsigned n)
 {
-    elem lanes[LNT_VL] = {0};
-    for (unsigned i = 0; i < n; i++)
-        lanes[i] = p[i];
-    return v_load(lanes);
+    if (n == LNT_VL)
+        return v_load(p);
+    uint64_t four = 0;
+    if (n & 4)
+        memcpy(&four, p, sizeof four);
+    const uint64_t few = v_few_bits(p + (n & 4), n & 3);
+    return (vf)(n & 4 ? (uint64x2_t){four, few} : (uint64x2_t){few, 0});
 }
 
 LNT_INLINE void v_store_n(elem *p, vf x, unsigned n)
 {
-    elem lanes[LNT_VL];
-    v_store(lanes, x);
-    for (unsigned i = 0; i < n; i++)
-        p[i] = lanes[i];
+    const uint64x2_t bits = (uint64x2_t)x;
+    if (n == LNT_VL) {
+        v_store(p, x);
+        return;
+    }
+    if (n & 4)
+        memcpy(p, &bits, sizeof bits / 2);
+    v_store_few(p + (n & 4), n & 4 ? bits[1] : bits[0], n & 3);
 }
 
 /* The first n of floats, rounded. */
