@@ -7,6 +7,7 @@
 #include "base/half.h"
 #include "base/lnt_assert.h"
 #include "convert/graph/edit.h"
+#include "convert/quantize/half_range.h"
 #include "formats/packed.h"
 
 #include <math.h>
@@ -225,7 +226,39 @@ static lnt_status find_and_try(finder *f, const lnt_quantize_options *options)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++)
             LNT_TRY(find(f, g->sub[s].node[i]));
     LNT_TRY(lnt_qlayers_keep_named(&f->layers, options, g->err));
-    LNT_TRY(f->exact ? put_exact(f) : lnt_quantize_trial(g, options, &f->layers, f->e.report));
+    return f->exact ? put_exact(f) : lnt_quantize_trial(g, options, &f->layers, f->e.report);
+}
+
+/* Are there layers that the trial has left in float as their values are too large for halves? */
+static bool any_too_large(const finder *f)
+{
+    bool any = false;
+    for (size_t i = 0; i < f->layers.n; i++)
+        any |= fmaxf(f->layers.layer[i].largest[0], f->layers.layer[i].largest[1]) > LNT_HALF_AT_MOST;
+    return any;
+}
+
+/* With values that are smaller, if they can be, as it was before the trial. */
+static lnt_status scale_down(finder *f, bool *scaled)
+{
+    for (size_t i = 0; i < f->layers.n; i++)
+        *f->layers.layer[i].node = f->layers.layer[i].plain;
+    LNT_TRY(lnt_scale_for_halves(&f->e, &f->layers, scaled));
+    if (!*scaled)
+        return lnt_trial_put_forms(&f->layers);
+    f->layers.n = 0;
+    f->made = NULL;
+    return LNT_OK;
+}
+
+static lnt_status find_all(finder *f, const lnt_quantize_options *options)
+{
+    bool scaled = false;
+    LNT_TRY(find_and_try(f, options));
+    if (f->type == LNT_FLOAT16 && any_too_large(f))
+        LNT_TRY(scale_down(f, &scaled));
+    if (scaled)
+        LNT_TRY(find_and_try(f, options));
     return tell(f);
 }
 
@@ -255,7 +288,7 @@ lnt_status lnt_pass_precision(lnt_graph *g, lnt_report *report)
         options.min_snr = LNT_PRECISION_SNR;
         options.may_be_unmeasured = true;
     }
-    const lnt_status status = find_and_try(&f, &options);
+    const lnt_status status = find_all(&f, &options);
     lnt_free(g->memory.allocator, f.layers.layer);
     return status;
 }

@@ -57,6 +57,7 @@ typedef struct lnt_qlayer {
     bool unfit;                    /* not chosen for the sake of the outputs */
     bool narrow;                   /* chosen, it computes in float, with weights that are int8 in the file */
     const char *why;               /* not chosen */
+    float largest[2];              /* of weights in float16: what it reads and gives, as far as it was seen */
     struct lnt_rounding *rounding; /* during the trial; or NULL */
     lnt_quantized measured;
 } lnt_qlayer;

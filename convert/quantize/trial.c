@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "convert/graph/edit.h"
+#include "convert/quantize/half_range.h"
 #include "convert/quantize/quantize_layer.h"
 #include "formats/packed.h"
 #include "formats/tensor_file.h"
@@ -62,11 +63,13 @@ static float largest_of(const lnt_graph *g, lnt_session *s, uint32_t value)
 /* Where values come near the largest half, 65504, or might with other inputs, the layer stays in float. */
 static void keep_large_in_float(const lnt_trial *t, lnt_session *s)
 {
-    const float most = LNT_F16_MAX / 8;
     for (size_t i = 0; i < t->layers->n; i++) {
         lnt_qlayer *l = &t->layers->layer[i];
-        if (computes_halves(t->g, l) &&
-            fmaxf(largest_of(t->g, s, l->plain.in[0]), largest_of(t->g, s, l->plain.out[0])) > most) {
+        if (!computes_halves(t->g, l))
+            continue;
+        l->largest[0] = largest_of(t->g, s, l->plain.in[0]);
+        l->largest[1] = largest_of(t->g, s, l->plain.out[0]);
+        if (fmaxf(l->largest[0], l->largest[1]) > LNT_HALF_AT_MOST) {
             l->chosen = false;
             l->why = "its values come near the largest half";
         }
@@ -174,6 +177,7 @@ static lnt_status tell_errors(lnt_trial *t)
     r->trial_inputs = !t->options->n_samples ? "seeded inputs"
                       : t->samples.n == 1    ? "the input that was calibrated on"
                                              : "recorded inputs that were not calibrated on";
+    r->n_output_errors = r->calibrated_on = r->measured_on = 0;
     for (size_t i = 0; i < t->samples.n; i++) {
         r->calibrated_on += lnt_trial_calibrates_on(t, i);
         r->measured_on += lnt_trial_is_held_out(t, i);

@@ -166,6 +166,21 @@ def test_what_is_larger_than_halves_on_the_way(tmp_path, program):
     check(tmp_path, program)
 
 
+def test_values_that_no_half_holds(tmp_path, program):
+    """A trunk with values of 1e6 is scaled, so that it is halves behind its first layer; what reads it gets them as they were."""
+    net = Net()
+    x = net.add("Relu", net.conv(net.add("Mul", "x", net.constant(np.float32(1e6))), 24, 16, 3, 3, pads=[1, 1, 1, 1]))
+    x = net.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    y = net.add("Relu", net.conv(x, 24, 24, 3, 3, pads=[1, 1, 1, 1]))
+    x = net.add("Add", net.conv(net.add("Relu", net.conv(y, 24, 1, 3, 3, group=24, pads=[1, 1, 1, 1])), 24, 24, 1, 1), x)
+    x = net.add("Mul", net.add("Concat", x, y, axis=1), net.constant(np.float32(1e-6)))
+    net.conv(x, 12, 48, 1, 1, name="y")
+    net.save(tmp_path, [1, 16, 30, 26], "y")
+    told = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "again.lnt", "--precision", "float16", "--min-snr", 0).stdout
+    assert "outputs scaled for float16" in told and told.count("largest half") == 1
+    check(tmp_path, program)
+
+
 def test_operators_that_stay_float_stand_between(tmp_path, program):
     net = Net()
     x = net.conv("x", 30, 8, 3, 3)
