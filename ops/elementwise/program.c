@@ -565,8 +565,9 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     if (v->col_stride == 0) {
         load_columns(f->code, reg, v, b);
     } else {
+        const int64_t step = row_bytes(v);
         const char *from = element(v, b->row, b->col);
-        for (int64_t r = 0; r < b->rows; r++, from += row_bytes(v), reg = lanes(f->code, reg, b->cols))
+        for (int64_t r = 0; r < b->rows; r++, from += step, reg = lanes(f->code, reg, b->cols))
             f->code->kernels->cells->load[v->cell](reg, from, v->col_stride, b->cols);
     }
     f->loaded[i] = v->row_stride == 0 && f->has_whole_rows;
@@ -611,9 +612,11 @@ static void run_part(frame *f, const part *b)
     run_instrs(f, padded, direct ? (float *)(void *)element(result, b->row, b->col) : NULL);
     for (unsigned o = direct; o < c->n_out; o++) {
         const float *reg = spread(f, c->out[o], padded);
-        char *to = element(&result[o], b->row, b->col);
-        for (int64_t r = 0; r < b->rows; r++, to += row_bytes(&result[o]), reg = lanes(c, reg, b->cols))
-            c->kernels->cells->store[result[o].cell](reg, to, result[o].col_stride, b->cols);
+        const lnt_view *v = &result[o];
+        const int64_t step = row_bytes(v);
+        char *to = element(v, b->row, b->col);
+        for (int64_t r = 0; r < b->rows; r++, to += step, reg = lanes(c, reg, b->cols))
+            c->kernels->cells->store[v->cell](reg, to, v->col_stride, b->cols);
     }
 }
 
@@ -754,7 +757,7 @@ static bool is_one_row(const lnt_code *c, const lnt_view *view, int64_t cols)
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
-    if (rows > 1 && is_one_row(c, view, cols)) {
+    if (!LNT_TRIMMED && rows > 1 && is_one_row(c, view, cols)) {
         cols *= rows;
         rows = 1;
     }

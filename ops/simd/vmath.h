@@ -208,18 +208,13 @@ LNT_INLINE vf v_gate_narrow(vf x, vf t)
     return v_ratio(x, v_splat(1) + v_exp_beside_one(t));
 }
 
-/* near where |t| < 80. */
-LNT_NOINLINE vf v_gate_wide(vf x, vf t, vf near)
-{
-    const vf far = v_select(t <= v_splat(0), v_splat(1), v_exp(-v_abs(t)));
-    return v_select(v_abs(t) < v_splat(80), near, x * far);
-}
-
 /* x * sigmoid(-t) */
 LNT_INLINE vf v_gate(vf x, vf t)
 {
     const vf near = v_gate_narrow(x, t);
-    return __builtin_expect(v_any_beyond(t, 80), 0) ? v_gate_wide(x, t, near) : near;
+    if (__builtin_expect(v_any_beyond(t, 80), 0))
+        return v_select(v_abs(t) < v_splat(80), near, x * v_sigmoid_wide(-t, near));
+    return near;
 }
 
 /* a < 0 ? alpha * (e**(rate * a) - 1) : a */
