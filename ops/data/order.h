@@ -10,10 +10,9 @@
 
 static inline uint64_t lnt_float_key(float x)
 {
-    const uint32_t bits = lnt_float_bits(x + 0.0f); /* -0 becomes 0 */
-    if (x != x)
-        return UINT32_MAX;
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    const uint32_t bits = lnt_float_bits(x + 0.0f), sign = 0x80000000u; /* -0 becomes 0 */
+    const uint32_t key = bits ^ ((uint32_t)((int32_t)bits >> 31) | sign);
+    return (bits & ~sign) > 0x7f800000u ? UINT32_MAX : key;
 }
 
 static inline uint64_t lnt_double_key(double x)

@@ -30,7 +30,8 @@ lnt_status lnt_shape_top_k(lnt_site *site)
 /* The smaller entry comes first in the output. */
 static inline bool before(lnt_entry a, lnt_entry b)
 {
-    return a.key < b.key || (a.key == b.key && a.index < b.index);
+    return (a.key < b.key) |
+           ((a.key == b.key) & (a.index < b.index)); /* which of two is a guess for branches */
 }
 
 /* Restores the heap (largest entry at the root) below i. */
@@ -38,8 +39,8 @@ static void sift_down(lnt_entry *heap, int64_t n, int64_t i)
 {
     const lnt_entry moved = heap[i];
     for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && before(heap[child], heap[child + 1]))
-            child++;
+        if (child + 1 < n)
+            child += before(heap[child], heap[child + 1]);
         if (!before(moved, heap[child]))
             break;
         heap[i] = heap[child];
@@ -131,6 +132,9 @@ static find_fn find_of(lnt_dtype dtype)
  * another's: within one x86 fetches lines ahead that the other has. */
 enum { TURNED_BYTES = 32 * 1024, FEW_COLUMNS = 4, APART = 4096 };
 
+/* Or so many, a multiple of 8, are looked at side by side, for few elements of each. */
+enum { ABREAST = 32, FEW_ELEMENTS = 32 };
+
 typedef struct topk_params {
     lnt_dtype dtype;
     bool by_digits;
@@ -141,6 +145,8 @@ typedef struct topk_params {
     int64_t room, scratch; /* entries and bytes of one thread */
     uint64_t flip;         /* all ones for the largest */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
+    const lnt_row_kernels
+        *abreast; /* whose insert_columns columns are looked at side by side with, else NULL */
 } topk_params;
 
 typedef struct topk_job {
@@ -299,7 +305,47 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
     lnt_sort_entries(entries, entries + p->room, found);
 }
 
-/* ---- rows ---- */
+/* ---- rows and columns ---- */
+
+static inline void copy_element(char *to, const char *from, int64_t size)
+{
+    switch (size) {
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    default: memcpy(to, from, (size_t)size);
+    }
+}
+
+/* Columns side by side: their elements are `step` apart, of what is found those of one are `next` apart, and those of
+ * two `beside`. */
+typedef struct columns {
+    const char *from;
+    int64_t step, width, to, next, beside;
+} columns;
+
+static void topk_columns(const topk_job *job, const columns *c, int64_t *lists)
+{
+    const topk_params *p = job->p;
+    const int64_t n = (int64_t)lnt_round_up((size_t)c->width, 8), step = c->step * p->size;
+    int64_t key[ABREAST] = {0}, *const indices = lists + p->k * n;
+    LNT_ASSERT(c->width > 0 && n <= ABREAST);
+    for (int64_t i = 0; i < p->n; i++) {
+        const void *from = c->from + i * step;
+        if (p->dtype == LNT_FLOAT && c->width == n)
+            p->abreast->order_keys(from, c->width, p->flip != 0, key);
+        else
+            types[p->dtype].keys(from, 1, c->width, p->flip ^ UINT64_C(1) << 63, (uint64_t *)key);
+        p->abreast->insert_columns(lists, indices, lnt_least(i, p->k), p->k, key, i, n);
+    }
+    for (int64_t i = 0; i < p->k; i++)
+        for (int64_t j = 0; j < c->width; j++) {
+            const int64_t at = indices[i * n + j], to = c->to + i * c->next + j * c->beside;
+            if (job->values)
+                copy_element(job->values + to * p->size, c->from + at * step + j * p->size, p->size);
+            if (job->indices)
+                job->indices[to] = at;
+        }
+}
 
 /* One row of elements, from data, to values and indices that are p->inner apart. */
 static void topk_row(const topk_job *job, const char *data, int64_t to, lnt_entry *entries)
@@ -308,10 +354,26 @@ static void topk_row(const topk_job *job, const char *data, int64_t to, lnt_entr
     (p->by_digits ? select_by_digits : select_by_replacing)(p, data, entries);
     for (int64_t i = 0; i < p->k; i++, to += p->inner) {
         if (job->values)
-            memcpy(job->values + to * p->size, data + entries[i].index * p->step * p->size, (size_t)p->size);
+            copy_element(job->values + to * p->size, data + entries[i].index * p->step * p->size, p->size);
         if (job->indices)
             job->indices[to] = entries[i].index;
     }
+}
+
+/* From row r on as many as are columns beside each other, at most ABREAST and `most`; or as rows are turned. */
+static int64_t topk_abreast(const topk_job *job, int64_t r, int64_t most, char *turned, void *lists)
+{
+    const topk_params *p = job->p;
+    const int64_t inner = p->inner, outer = r / inner, column = r % inner;
+    const int64_t width = lnt_least(lnt_least(most, ABREAST), inner == 1 ? most : inner - column);
+    const char *data = job->src + (outer * p->n * inner + column) * p->size;
+    columns c = {data, inner, width, outer * p->k * inner + column, inner, 1};
+    if (inner == 1) {
+        c = (columns){turned, width, width, r * p->k, 1, p->k};
+        lnt_turn(turned, width, data, p->n, width, p->n, (size_t)p->size);
+    }
+    topk_columns(job, &c, lists);
+    return width;
 }
 
 static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -325,6 +387,10 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     for (int64_t r = begin, width = 1; r < end; r += width) {
         const int64_t outer = r / p->inner, column = r % p->inner, to = outer * p->k * p->inner + column;
         const char *data = job->src + (outer * p->n * p->inner + column) * p->size;
+        if (p->abreast) {
+            width = topk_abreast(job, r, end - r, turned, entries);
+            continue;
+        }
         if (p->columns > 0) {
             width = lnt_least(lnt_least(p->columns, end - r), p->inner - column);
             lnt_turn(turned, p->n, data, p->inner, p->n, width, (size_t)p->size);
@@ -349,7 +415,17 @@ static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
     if (count == 0 || p->k == 0)
         return LNT_OK;
     const int64_t in_order = p->k * bits_of(p->k) * 32; /* what it costs to bring those found into order */
-    return lnt_parallel(k, count / p->n, lnt_grain(p->n * 8 + in_order), topk_rows, &job);
+    const int64_t grain = lnt_grain(p->n * 8 + in_order), together = p->abreast ? ABREAST : 1;
+    return lnt_parallel(k, count / p->n, (grain + together - 1) / together * together, topk_rows, &job);
+}
+
+/* Are there enough columns, or rows that fit when they are turned, and so few elements in each that one of several
+ * most often has a new entry? */
+static bool is_abreast(const topk_params *p, int64_t count)
+{
+    const bool fits = p->inner == 1 ? p->n * ABREAST * p->size <= TURNED_BYTES && count >= p->n * ABREAST / 2
+                                    : p->inner >= ABREAST / 2;
+    return fits && p->k > 0 && p->k <= FEW_ELEMENTS && p->n <= 128 + 40 * p->k;
 }
 
 lnt_status lnt_bind_top_k(lnt_site *site)
@@ -370,15 +446,17 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->columns = p->inner > 1 && p->n > 0 ? TURNED_BYTES / (p->n * p->size) : 0;
     if (p->columns < FEW_COLUMNS)
         p->columns = 0;
+    if (site->kernels->row->insert_columns && is_abreast(p, lnt_operand_count(in)))
+        p->abreast = site->kernels->row;
     p->step = p->columns > 0 ? 1 : p->inner;
     p->find = find_of(p->dtype);
     p->row = p->dtype == LNT_FLOAT && p->step == 1 && p->n > CHUNK ? site->kernels->row : NULL;
     p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
-    /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements, and at its
-     * counters. All elements are not counted. */
+    /* A heap takes about k log(n / k) new entries, each moved log(k) times, and gives up k as slowly; counting looks
+     * at all elements, and at its counters, many in a turn. All elements are not counted. */
     p->by_digits =
-        p->k > 0 && (p->k == p->n || p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n + COUNTERS);
-    p->room = p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
+        p->k > 0 && (p->k == p->n || p->k * (bits_of(p->n / p->k) + 1) * bits_of(p->k) > p->n + COUNTERS / 4);
+    p->room = p->abreast ? p->k * ABREAST : p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
     p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1) + APART,
                                        LNT_ALIGN);
     lnt_bind_scratch(site, (size_t)p->scratch * site->threads);

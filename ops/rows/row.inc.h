@@ -414,6 +414,66 @@ static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
     return i;
 }
 
+#if LNT_VL > 4
+static inline vl load_longs(const int64_t *p)
+{
+    return (vl)vi_load((const void *)p);
+}
+
+static inline void store_longs(int64_t *p, vl x)
+{
+    vi_store((void *)p, (vi)x);
+}
+
+static inline vl select_longs(vl mask, vl a, vl b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
+/* Their bits as integers, but in the order of negative ones. */
+static void order_keys(const float *x, int64_t n, bool largest, int64_t *key)
+{
+    typedef int32_t half __attribute__((vector_size(LNT_VL * 2)));
+    const half none = {0}, magnitude = none + INT32_MAX, infinity = none + 0x7f800000;
+    for (int64_t i = 0; i < n; i += VL / 2) {
+        half bits;
+        memcpy(&bits, x + i, sizeof bits);
+        const half is_nan = (bits & magnitude) > infinity, is_zero = (bits & magnitude) == none;
+        const half ordered = ((bits ^ (bits >> 31 & magnitude)) & ~is_zero & ~is_nan) | (is_nan & magnitude);
+        store_longs(key + i, __builtin_convertvector(largest ? ~ordered : ordered, vl));
+    }
+}
+
+static void insert_columns(int64_t *keys, int64_t *indices, int64_t have, int64_t k, const int64_t *x,
+                           int64_t index, int64_t n)
+{
+    for (int64_t c = 0; c < n; c += VL / 2) {
+        const vl key = load_longs(x + c);
+        vl carried = key, at = (vl){0} + index;
+        if (have == k && !vi_any((vi)(key < load_longs(keys + (k - 1) * n + c))))
+            continue;
+        for (int64_t i = c; i < have * n; i += n) {
+            const vl here = load_longs(keys + i), here_at = load_longs(indices + i), first = key < here;
+            store_longs(keys + i, select_longs(first, carried, here));
+            store_longs(indices + i, select_longs(first, at, here_at));
+            carried = select_longs(first, here, carried);
+            at = select_longs(first, here_at, at);
+        }
+        if (have < k) {
+            store_longs(keys + have * n + c, carried);
+            store_longs(indices + have * n + c, at);
+        }
+    }
+}
+#endif
+
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {
-    LNT_ROW_TABLE, .pick_max = pick_max, .rotate_halves = LNT_HAS_RotaryEmbedding ? rotate_halves : NULL,
-    .first_beyond = LNT_HAS_TopK ? first_beyond : NULL};
+    LNT_ROW_TABLE,
+    .pick_max = pick_max,
+    .rotate_halves = LNT_HAS_RotaryEmbedding ? rotate_halves : NULL,
+    .first_beyond = LNT_HAS_TopK ? first_beyond : NULL,
+#if LNT_VL > 4
+    .order_keys = LNT_HAS_TopK ? order_keys : NULL,
+    .insert_columns = LNT_HAS_TopK ? insert_columns : NULL,
+#endif
+};

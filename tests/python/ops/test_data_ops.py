@@ -514,6 +514,27 @@ def test_top_k_of_equals(tmp_path, dtype, largest, k):
     check_against(tmp_path, model, {"x": x}, [np.take_along_axis(x, order, 1), order], ways=(("--opt", "all"),))
 
 
+@pytest.mark.parametrize("dims,axis", [([2, 60, 43], 1), ([70, 45], 1), ([64, 64], 0), ([40, 31], 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_top_k_side_by_side(tmp_path, dims, axis, dtype, largest):
+    """Columns, and short rows, that are looked at together: ties, zeros of both signs, NaN and the extreme numbers."""
+    rng, is_float, k = np.random.default_rng(3), np.issubdtype(dtype, np.floating), 7
+    x = rng.integers(0 if dtype == np.uint8 else -9, 10, dims).astype(dtype)
+    limits = np.finfo(dtype) if is_float else np.iinfo(dtype)
+    odd = [limits.min, limits.max] + ([np.nan, -np.nan, np.inf, -np.inf, -0.0] if is_float else [])
+    places = rng.random(dims) < 0.2
+    x[places] = rng.choice(np.array(odd, dtype), np.count_nonzero(places))
+    rank = np.unique(x, return_inverse=True)[1].reshape(dims)  # NaN is the largest
+    order = np.argsort(-rank if largest else rank, axis=axis, kind="stable").take(range(k), axis)
+    graph = helper.make_graph([helper.make_node("TopK", ["x", "k"], ["v", "i"], axis=axis, largest=largest)], "g",
+                              [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), x.shape)],
+                              [helper.make_empty_tensor_value_info("v"), helper.make_empty_tensor_value_info("i")],
+                              [numpy_helper.from_array(np.array([k], np.int64), "k")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    check_against(tmp_path, model, {"x": x}, [np.take_along_axis(x, order, axis), order], ways=(("--opt", "all"),))
+
+
 @pytest.mark.parametrize("last", [0, 1])
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 def test_extremes_of_doubles(tmp_path, op, last):
