@@ -1,12 +1,13 @@
 /* col2im.c — Col2Im: overlapping blocks summed back into an image. */
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
+#include "ops/rows/row.h"
 #include "ops/vectorize.h"
 #include "ops/widen.h"
 
 #include <string.h>
 
-enum { AXES = LNT_MAX_RANK - 2 };
+enum { AXES = LNT_MAX_RANK - 2, TAPS = 8 };
 
 /* Lines of blocks added to lines of an image, n elements each: the image's elements are `step` apart. */
 typedef struct span {
@@ -24,6 +25,7 @@ typedef struct col2im_params {
     int64_t pixels, taps, columns; /* of one channel */
     int64_t size;                  /* bytes of an element */
     add_fn add;
+    const lnt_row_kernels *row; /* NULL: not add_lines */
 } col2im_params;
 
 /* Elements that are apart are added so many in a turn. */
@@ -112,12 +114,36 @@ static void add_tap(const col2im_params *p, const int64_t *origin, const char *c
     } while (step_on(line, low, high, at));
 }
 
+/* One channel of floats, of two axes, whose blocks are one pixel apart, at most TAPS of them high: the taps of a column
+ * of a block together, which a line of the image adds a line each of. */
+static void add_lines(const col2im_params *p, const float *columns, float *image)
+{
+    static const float one[TAPS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const int64_t apart = p->dilation[0], down = p->block[1] * p->columns - apart * p->blocks[1];
+    LNT_ASSERT(p->axes == 2 && p->block[0] <= TAPS);
+    for (int64_t tap = 0; tap < p->block[1]; tap++, columns += p->columns) {
+        const int64_t origin = tap * p->dilation[1] - p->pad[1], low = origin < 0 ? -origin : 0;
+        const int64_t n = lnt_least(p->image[1] - origin, p->blocks[1]) - low;
+        for (int64_t y = 0; y < p->image[0] && n > 0; y++) {
+            const int64_t last = y + p->pad[0], first = ceil_div(last - p->blocks[0] + 1, apart);
+            const int64_t taps = lnt_least(p->block[0], last / apart + 1) - first;
+            const float *from = columns + first * down + last * p->blocks[1] + low;
+            if (taps > 0)
+                p->row->add_scaled(image + y * p->image[1] + origin + low, from, down, one, taps, n);
+        }
+    }
+}
+
 /* One channel: columns [taps][columns] to the image's pixels. */
 static void add_plane(const col2im_params *p, const char *columns, char *image)
 {
     const int64_t first[AXES] = {0};
     int64_t tap[AXES] = {0}, origin[AXES];
     memset(image, 0, (size_t)(p->pixels * p->size));
+    if (p->row) {
+        add_lines(p, (const void *)columns, (void *)image);
+        return;
+    }
     do {
         for (unsigned i = 0; i < p->axes; i++)
             origin[i] = tap[i] * p->dilation[i] - p->pad[i];
@@ -239,6 +265,8 @@ lnt_status lnt_bind_col2im(lnt_site *site)
     if (!p->add)
         return lnt_bind_unsupported_type(site, dtype);
     p->size = (int64_t)lnt_dtype_size(summed);
+    if (summed == LNT_FLOAT && p->axes == 2 && p->stride[0] == 1 && p->stride[1] == 1 && p->block[0] <= TAPS)
+        p->row = site->kernels->row;
     site->step->run = run_col2im;
     return widened ? lnt_bind_widened(site, 1, 1) : LNT_OK;
 }
