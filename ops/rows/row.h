@@ -82,12 +82,12 @@ enum { LNT_ROW_SOFTMAX = LNT_HAS_Softmax || LNT_HAS_LogSoftmax || LNT_HAS_Hardma
 
 /* The start of the initializer of a table whose functions have the fields' names. */
 #define LNT_ROW_TABLE                                                                                        \
-    .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max, .min = min,  \
-    .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments,                  \
-    .softmax = LNT_ROW_SOFTMAX ? softmax : NULL, .log_softmax = LNT_ROW_SOFTMAX ? log_softmax : NULL,        \
-    .normalize = normalize, .shift_scale = shift_scale, .shift_scale_each = shift_scale_each, .add = add,    \
-    .add_squares = add_squares, .add_abs = add_abs, .multiply = multiply, .max_to = max_to,                  \
-    .min_to = min_to, .add_scaled = add_scaled, .exp_minus = exp_minus, .subtract = subtract,                \
-    .blend = blend, .max_rows = max_rows, .sum_rows = sum_rows
+    .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs,                                              \
+    .product = LNT_HAS_ReduceProd ? product : NULL, .max = max, .min = min, .sum_exp = sum_exp, .dot = dot,  \
+    .argmax = argmax, .argmin = argmin, .moments = moments, .softmax = LNT_ROW_SOFTMAX ? softmax : NULL,     \
+    .log_softmax = LNT_ROW_SOFTMAX ? log_softmax : NULL, .normalize = normalize, .shift_scale = shift_scale, \
+    .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
+    .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
+    .exp_minus = exp_minus, .subtract = subtract, .blend = blend, .max_rows = max_rows, .sum_rows = sum_rows
 
 #endif

@@ -35,6 +35,11 @@ static float product(const float *x, int64_t n)
     vf acc = v_splat(1);
     float tail = 1;
     int64_t i = 0;
+    for (; i + 4 * VL <= n;
+         i += 4 * VL) { /* few steps wait for another, or are slow because acc has become tiny */
+        const vf first = v_load(x + i) * v_load(x + i + VL);
+        acc *= first * (v_load(x + i + 2 * VL) * v_load(x + i + 3 * VL));
+    }
     for (; i + VL <= n; i += VL)
         acc *= v_load(x + i);
     for (; i < n; i++)
