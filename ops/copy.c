@@ -378,7 +378,8 @@ static void join_lines(lnt_copy *c)
     if (few)
         move_axis(c, last - 1, last);
     const int64_t fitting = PIECE_BYTES / (c->n[last] * c->unit);
-    if (few || c->n[last - 1] <= fitting)
+    const bool beside = c->src[last - 1] == c->unit && c->n[last - 1] < 4;
+    if (few || beside || c->n[last - 1] <= fitting)
         c->rows = c->n[last - 1];
     else if (fitting > 1)
         c->rows = fitting;
