@@ -77,6 +77,47 @@ STRIDED_LOOPS(unit16)
 #define EVEN_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define LAST_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 3)
 
+#if LNT_TRIMMED
+#define FEW_uint8_t(...) transpose_uint8_t(__VA_ARGS__)
+#define FEW_uint16_t(...) transpose_uint16_t(__VA_ARGS__)
+#else
+static void turn_uint8_t(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                         int64_t columns);
+static void turn_uint16_t(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                          int64_t columns);
+
+/* Fewer rows or columns than `lanes`, small units, in squares that end in columns to come, or in rows to come where
+ * those are one after the other; what is left by `rest`. */
+static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn rest, int64_t lanes,
+                                               char *dst, int64_t dst_step, const char *src, int64_t src_step,
+                                               int64_t rows, int64_t columns)
+{
+    const int64_t unit = 16 / lanes;
+    char part[16][16];
+    if (rows < lanes && src_step >= rows * unit)
+        for (; (columns - lanes) * src_step + rows * unit >= 16; columns -= lanes) {
+            squares(part[0], 16, src, src_step, lanes, lanes);
+            for (int64_t r = 0; r < rows; r++)
+                memcpy(dst + r * dst_step, part[r], 16);
+            dst += 16;
+            src += lanes * src_step;
+        }
+    else if (columns < lanes && dst_step == columns * unit)
+        for (; (rows - lanes + 1) * dst_step >= 16; rows -= lanes) {
+            for (int64_t c = 0; c < lanes; c++)
+                memcpy(part[c], src + lnt_least(c, columns - 1) * src_step, 16);
+            squares(dst, dst_step, part[0], 16, lanes, lanes);
+            dst += lanes * dst_step;
+            src += 16;
+        }
+    rest(dst, dst_step, src, src_step, rows, columns);
+}
+#define FEW_uint8_t(...) turn_few(turn_uint8_t, transpose_uint8_t, 16, __VA_ARGS__)
+#define FEW_uint16_t(...) turn_few(turn_uint16_t, transpose_uint16_t, 8, __VA_ARGS__)
+#endif
+#define FEW_uint32_t(...) transpose_uint32_t(__VA_ARGS__)
+#define FEW_uint64_t(...) transpose_uint64_t(__VA_ARGS__)
+
 /* turn_T transposes as transpose_T, in squares of one vector's lanes: in each round neighbors of the upper and
  * lower half are interleaved, and after log2(lanes) rounds every row is a column. The last squares begin early
  * enough to be whole. every_second_T gathers n units two apart. */
@@ -101,7 +142,7 @@ STRIDED_LOOPS(unit16)
                          int64_t columns)                                                                    \
     {                                                                                                        \
         if (rows < LANES || columns < LANES) {                                                               \
-            transpose_##T(dst, dst_step, src, src_step, rows, columns);                                      \
+            FEW_##T(dst, dst_step, src, src_step, rows, columns);                                            \
             return;                                                                                          \
         }                                                                                                    \
         for (int64_t i = 0; i < rows; i += LANES) {                                                          \
@@ -422,8 +463,11 @@ void lnt_copy_settle(lnt_copy *c)
     } else {
         c->kind = find_transpose(c) ? LNT_COPY_TRANSPOSE : LNT_COPY_LINE;
     }
+    const int64_t line = c->kind == LNT_COPY_TRANSPOSE ? c->unit * c->n[c->rank - 1] : 0;
     if (c->kind == LNT_COPY_TRANSPOSE)
-        c->rows = c->unit == 1 ? 2 * TILE : TILE;
+        c->rows = line <= 64     ? lnt_least(PIECE_BYTES / line, c->n[c->rank - 2])
+                  : c->unit == 1 ? 2 * TILE
+                                 : TILE;
     else
         join_lines(c);
     cut_into_items(c);
@@ -557,7 +601,9 @@ static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor
     const int64_t row_step = c->dst[axis], column_step = c->src[axis + 1];
     for (int64_t begin = 0, width; begin < columns; begin += width) {
         const int64_t left = columns - begin;
-        width = left < 2 * TILE ? left : TILE; /* the last one takes what is less than a vector, too */
+        /* Lines of src that are read once need not stay in the cache; the last of others takes what is less than a
+         * vector, too. */
+        width = rows * c->unit <= 16 || left < 2 * TILE ? left : TILE;
         char *to = dst + begin * c->unit;
         const char *from = src + begin * column_step;
         if (c->unit == 4)

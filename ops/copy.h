@@ -34,7 +34,7 @@ typedef struct lnt_copy {
 
 void lnt_copy_begin(lnt_copy *c, size_t element);
 void lnt_copy_axis(lnt_copy *c, int64_t n, int64_t dst_step, int64_t src_step);
-void lnt_copy_settle(lnt_copy *c);
+__attribute__((cold)) void lnt_copy_settle(lnt_copy *c);
 
 /* A whole box: dims in ONNX order, strides in elements as lnt_operand_strides gives them. */
 void lnt_copy_box(lnt_copy *c, size_t element, unsigned rank, const int64_t *dims, const int64_t *dst_strides,

@@ -182,7 +182,7 @@ static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
     list[0].index = before_here ? e.index : here.index;
 }
 
-static void insert(const topk_params *p, lnt_entry *entries, lnt_entry e)
+static __attribute__((noinline)) void insert(const topk_params *p, lnt_entry *entries, lnt_entry e)
 {
     if (p->k <= LISTED) {
         insert_listed(entries, p->k, e);
