@@ -65,17 +65,17 @@ typedef struct cumulative_job {
     bool turns;                   /* SEQUENCES along the innermost axis are transposed */
 } cumulative_job;
 
-/* dst = before OP src at the level's speed; dst may be src. */
-static void combine(const cumulative_params *p, const void *before, const void *src, void *dst, int64_t n)
+/* out = in[0] OP in[1] at the level's speed; out may be in[1]. */
+static void combine(const cumulative_params *p, const lnt_typed_args *a)
 {
     if (p->loop) {
-        p->loop(&(lnt_typed_args){.out = dst, .in = {before, src}, .n = n});
+        p->loop(a);
     } else if (p->product) {
-        if (dst != src)
-            memcpy(dst, src, (size_t)n * sizeof(float));
-        p->row->multiply(dst, before, n);
+        if (a->out != a->in[1])
+            memcpy(a->out, a->in[1], (size_t)a->n * sizeof(float));
+        p->row->multiply(a->out, a->in[0], a->n);
     } else {
-        p->row->blend(before, 1, src, 1, dst, n);
+        p->row->blend(a->in[0], 1, a->in[1], 1, a->out, a->n);
     }
 }
 
@@ -83,14 +83,17 @@ static void combine(const cumulative_params *p, const void *before, const void *
 static void cumulate_rows(const cumulative_params *p, const walk *w, int64_t size, const char *src, char *dst)
 {
     const int64_t step = w->step * size;
+    lnt_typed_args row = {.n = w->columns};
     if (w->exclusive)
         p->run(&(walk){1, 0, w->columns, true}, src, dst);
     else if (dst != src)
         memcpy(dst, src, (size_t)(w->columns * size));
     for (int64_t i = 1; i < w->n; i++) {
-        const char *before = dst, *next = src + step;
-        dst += step;
-        combine(p, before, w->exclusive ? src : next, dst, w->columns);
+        const char *next = src + step;
+        row.in[0] = dst;
+        row.in[1] = w->exclusive ? src : next;
+        row.out = dst += step;
+        combine(p, &row);
         src = next;
     }
 }
