@@ -568,6 +568,30 @@ static void copy_short_lines(const lnt_copy *c, char *dst, const char *src, int6
     }
 }
 
+#if defined(__SSE2__) && !LNT_TRIMMED
+/* Bytes that three lines of dst take in turns, in whole vectors; how many of one line that were. A round moves each
+ * byte a part of the way: after four there are 16 of each line. */
+static int64_t take_apart_threes(char *dst, int64_t dst_step, const char *src, int64_t n)
+{
+#define UPPER(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)
+    vector_uint8_t v[3];
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        memcpy(v, src + 3 * i, sizeof v);
+        for (int round = 0; round < 4; round++) {
+            const vector_uint8_t first = v[0], middle = v[1];
+            v[0] = LOW_uint8_t(first, UPPER(middle));
+            v[1] = LOW_uint8_t(UPPER(first), v[2]);
+            v[2] = LOW_uint8_t(middle, UPPER(v[2]));
+        }
+        for (int line = 0; line < 3; line++)
+            memcpy(dst + line * dst_step + i, &v[line], 16);
+    }
+#undef UPPER
+    return i;
+}
+#endif
+
 static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t rows, int64_t n)
 {
     const bool bytes = c->kind == LNT_COPY_BYTES;
@@ -586,6 +610,14 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
         lnt_repeat_each(dst, src, src_step, rows, n, (size_t)c->unit);
         return;
     }
+#if defined(__SSE2__) && !LNT_TRIMMED
+    if (rows == 3 && c->unit == 1 && src_step == 1 && c->src[c->rank - 1] == 3 && c->dst[c->rank - 1] == 1) {
+        const int64_t done = take_apart_threes(dst, dst_step, src, n);
+        dst += done;
+        src += 3 * done;
+        n -= done;
+    }
+#endif
     for (; rows > 0; rows--, dst += dst_step, src += src_step)
         if (bytes)
             memcpy(dst, src, (size_t)n);
@@ -609,7 +641,7 @@ static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor
         if (c->unit == 4)
             k->kernels->turn(to, row_step, from, column_step, rows, width);
         else
-            BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
+            lnt_turn_apart(to, row_step, from, column_step, width, rows, (size_t)c->unit);
     }
 }
 
