@@ -185,7 +185,7 @@ static void check_instr(trial *t, unsigned op)
         }
     }
     memset(dst, 0x5a, sizeof dst);
-    if (a.step[0] && !shares && below(&t->random, 2))
+    if (a.step[0] && below(&t->random, 2))
         a.dst = src[0];
     t->kernels->instr[op](&a);
     for (int64_t i = 0; i < n; i++)

@@ -641,14 +641,19 @@ static bool runs_in_place(const lnt_code *c, const lnt_view *view, int64_t cols)
     return in_place;
 }
 
-enum { ROWS_AT_ONCE = 16 };
+enum { ROWS_AT_ONCE = 16, LANES_AT_ONCE = ROWS_AT_ONCE * LNT_VECTOR_MAX };
 
-/* Points the sources at rows [row, row + rows). scalar[j]: vectors of a source that is the same in all of a row.
- * pitch[j]: bytes from one row to the next. */
-static void enter_rows(const lnt_code *c, const lnt_view *view, int64_t row, int64_t rows,
-                       float scalar[][ROWS_AT_ONCE * LNT_VECTOR_MAX], lnt_instr_args *args, int64_t pitch[3])
+static bool takes_rows(const lnt_code *c)
 {
-    const int64_t width = c->kernels->width, lane = (int64_t)cell_bytes(c->kernels->cell);
+    return LNT_LONG_VECTORS && c->instr[0].takes_rows;
+}
+
+/* Points the sources at rows [row, row + rows). scalar[j]: lanes, or where rows are not taken vectors, of a source that
+ * is the same in all of a row. */
+static void enter_rows(const lnt_code *c, const lnt_view *view, int64_t row, int64_t rows,
+                       float scalar[][LANES_AT_ONCE], lnt_instr_args *args)
+{
+    const int64_t width = takes_rows(c) ? 1 : c->kernels->width;
     for (unsigned j = 0; j < c->instr[0].n_src; j++) {
         const unsigned slot = c->instr[0].src[j];
         if (slot >= c->n_slots) {
@@ -657,47 +662,56 @@ static void enter_rows(const lnt_code *c, const lnt_view *view, int64_t row, int
         }
         const lnt_view *v = &view[slot];
         args->step[j] = v->col_stride;
-        pitch[j] = (v->row_stride && !v->col_stride ? width : v->row_stride) * lane;
+        args->pitch[j] = v->row_stride && !v->col_stride ? width : v->row_stride;
         args->src[j] = v->col_stride ? (const float *)(const void *)element(v, row, 0) : scalar[j];
-        if (v->col_stride == 0 && (row == 0 || v->row_stride != 0))
+        if (v->col_stride != 0 || (row > 0 && v->row_stride == 0))
+            continue;
+        if (takes_rows(c))
+            c->kernels->cells->load[v->cell](scalar[j], element(v, row, 0), v->row_stride, rows);
+        else
             load_columns(c, scalar[j], v, &(part){row, rows, 0, width});
     }
+    args->dst = (float *)(void *)element(&view[c->n_in], row, 0);
+    args->more = rows - 1;
 }
 
-static bool is_source(const lnt_code *c, const lnt_view *view)
-{
-    bool found = false;
-    for (unsigned i = 0; i < c->n_in; i++)
-        found |= view[i].data == view[c->n_in].data;
-    return found;
-}
-
-/* Where one call does not take a whole row its last vector comes first, to be stored last, over lanes that it shares
- * with the others: the result may be an operand's memory. */
-static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
+/* Whole vectors, and the last one: it comes first, to be stored last, over lanes that it shares with the others, for
+ * the result may be an operand's memory. */
+static void run_each_row(const lnt_code *c, lnt_instr_args *args, int64_t cols)
 {
     const int64_t width = c->kernels->width, lane = (int64_t)cell_bytes(c->kernels->cell), last = cols - width;
-    const bool whole = cols % width == 0 || (LNT_LONG_VECTORS && c->instr[0].takes_rows && !is_source(c, view));
-    _Alignas(64) float scalar[3][ROWS_AT_ONCE * LNT_VECTOR_MAX], tail[LNT_VECTOR_MAX];
-    lnt_instr_args args = {.imm = c->instr[0].imm}, end = {.imm = args.imm, .n = width, .dst = tail};
-    int64_t pitch[3] = {0};
-    LNT_ASSERT(last >= 0);
-    args.n = whole ? cols : cols - cols % width;
-    for (int64_t row = 0; row < rows; row++) {
-        if (row % ROWS_AT_ONCE == 0)
-            enter_rows(c, view, row, lnt_least(ROWS_AT_ONCE, rows - row), scalar, &args, pitch);
-        args.dst = (float *)(void *)element(&view[c->n_in], row, 0);
+    const bool whole = cols % width == 0;
+    _Alignas(64) float tail[LNT_VECTOR_MAX];
+    lnt_instr_args end = {.imm = args->imm, .n = width, .dst = tail};
+    args->n = cols - cols % width;
+    for (; args->more >= 0; args->more--) {
         for (unsigned j = 0; j < 3 && !whole; j++) {
-            end.step[j] = args.step[j];
-            end.src[j] = lnt_moved(args.src[j], last * args.step[j], (size_t)lane);
+            end.step[j] = args->step[j];
+            end.src[j] = lnt_moved(args->src[j], last * args->step[j], (size_t)lane);
         }
         if (!whole)
             c->instr[0].run(&end);
-        c->instr[0].run(&args);
+        c->instr[0].run(args);
         if (!whole)
-            memcpy(lanes(c, args.dst, last), tail, (size_t)(width * lane));
+            memcpy(lanes(c, args->dst, last), tail, (size_t)(width * lane));
         for (unsigned j = 0; j < 3; j++)
-            args.src[j] = lnt_moved(args.src[j], pitch[j], 1);
+            args->src[j] = lnt_moved(args->src[j], args->pitch[j], (size_t)lane);
+        args->dst = lanes(c, args->dst, args->pitch[3]);
+    }
+}
+
+static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
+{
+    _Alignas(64) float scalar[3][LANES_AT_ONCE];
+    lnt_instr_args args = {.imm = c->instr[0].imm, .n = cols, .pitch[3] = view[c->n_in].row_stride};
+    const int64_t at_once = takes_rows(c) ? LANES_AT_ONCE : ROWS_AT_ONCE;
+    LNT_ASSERT(cols >= c->kernels->width);
+    for (int64_t row = 0; row < rows; row += at_once) {
+        enter_rows(c, view, row, lnt_least(at_once, rows - row), scalar, &args);
+        if (takes_rows(c))
+            c->instr[0].run(&args);
+        else
+            run_each_row(c, &args, cols);
     }
 }
 

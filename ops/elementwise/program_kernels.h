@@ -25,9 +25,11 @@ typedef struct lnt_instr_args {
     const float *src[3];
     int64_t step[3]; /* 1: lane i is src[j][i]; 0: src[j] points to one vector of equal lanes */
     const float *imm;
-    /* Lanes, a multiple of the level's vector width; dst may be a source. Of instructions that take rows also any
-     * number from that width on, if dst is no source. */
+    /* Lanes, a multiple of the level's vector width; dst may be a source. */
     int64_t n;
+    /* Instructions that take rows take any number of lanes from that width on, and one lane where src[j] stands still;
+     * `more` rows follow, each `pitch` lanes behind the one before, in the sources and, last, dst. */
+    int64_t more, pitch[4];
 } lnt_instr_args;
 
 typedef void (*lnt_instr_fn)(const lnt_instr_args *a);

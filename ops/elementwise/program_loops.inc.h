@@ -25,27 +25,77 @@
         }                                                                                                    \
     }
 
-/* Of rows, where vectors are long: the last one may share lanes with the one before it; so may the second of a long
- * row, from where vectors as long as a cache line lie in one line each. */
 #if defined(__x86_64__) && LNT_VL >= 8
+/* A row of last + LNT_VL lanes: source j goes on by step[j] lanes with each. Its last vector may share lanes with the
+ * one before, and the second one, which begins at lane `second`, with the first. */
+typedef struct row_args {
+    int64_t last, second, step[3];
+    vf P, Q;
+} row_args;
+
+typedef void (*row_fn)(elem *dst, const elem *s0, const elem *s1, const elem *s2, const row_args *a);
+
+/* In a long row vectors as long as a cache line lie in one line each from the second one on. */
+LNT_INLINE int64_t second_vector(const elem *dst, const elem *const s[3], int64_t last)
+{
+    if (LNT_VL < 16 || last < 4 * LNT_VL || s[0] == dst || s[1] == dst || s[2] == dst)
+        return LNT_VL;
+    return LNT_VL - (int64_t)((uintptr_t)dst / sizeof(elem) % LNT_VL);
+}
+
+static __attribute__((noinline)) void run_rows(const lnt_instr_args *a, row_fn row)
+{
+    row_args r = {a->n - LNT_VL,
+                  LNT_VL,
+                  {a->step[0], a->step[1], a->step[2]},
+                  v_splat_float(a->imm[0]),
+                  v_splat_float(a->imm[1])};
+    _Alignas(64) elem one[3][LNT_VL];
+    const elem *given[3] = {ELEMS(a->src[0]), ELEMS(a->src[1]), ELEMS(a->src[a->src[2] ? 2 : 0])};
+    elem *dst = ELEMS_OUT(a->dst);
+    for (int64_t more = a->more; more >= 0; more--) {
+        const elem *s[3];
+        UNROLL_FOR(4, unsigned j = 0; j < 3; j++) {
+            s[j] = given[j];
+            if (!r.step[j]) {
+                v_store(one[j], v_splat_float(*s[j]));
+                s[j] = one[j];
+            }
+            given[j] += a->pitch[j];
+        }
+        r.second = second_vector(dst, s, r.last);
+        row(dst, s[0], s[1], s[2], &r);
+        dst += a->pitch[3];
+    }
+}
+
+/* The last vector is computed before the others are stored, for dst may be a source. */
 #define ROWS(name, result, ...)                                                                              \
+    LNT_INLINE vf lanes_##name(const elem *s0, const elem *s1, const elem *s2, vf P, vf Q)                   \
+    {                                                                                                        \
+        enum { i = 0, step1 = 0, step2 = 0 };                                                                \
+        (void)s1, (void)s2, (void)P, (void)Q, (void)i, (void)step1, (void)step2;                             \
+        const vf A = v_load(s0);                                                                             \
+        __VA_ARGS__                                                                                          \
+        return (vf)(result);                                                                                 \
+    }                                                                                                        \
+    static void row_##name(elem *dst, const elem *s0, const elem *s1, const elem *s2, const row_args *a)     \
+    {                                                                                                        \
+        const int64_t step0 = a->step[0], step1 = a->step[1], step2 = a->step[2], last = a->last,            \
+                      second = LNT_VL < 16 ? 0 : a->second;                                                  \
+        const vf P = a->P, Q = a->Q,                                                                         \
+                 end = lanes_##name(s0 + last * step0, s1 + last * step1, s2 + last * step2, P, Q);          \
+        elem *const stop = dst + last;                                                                       \
+        if (LNT_VL >= 16)                                                                                    \
+            v_store(dst, lanes_##name(s0, s1, s2, P, Q));                                                    \
+        dst += second, s0 += second * step0, s1 += second * step1, s2 += second * step2;                     \
+        for (; dst < stop; dst += LNT_VL, s0 += step0 * LNT_VL, s1 += step1 * LNT_VL, s2 += step2 * LNT_VL)  \
+            v_store(dst, lanes_##name(s0, s1, s2, P, Q));                                                    \
+        v_store(stop, end);                                                                                  \
+    }                                                                                                        \
     static void instr_##name(const lnt_instr_args *a)                                                        \
     {                                                                                                        \
-        ARGUMENTS                                                                                            \
-        int64_t end = n, second = 0;                                                                         \
-        if (LNT_VL >= 16 && n >= 8 * LNT_VL && s0 != dst && s1 != dst && s2 != dst) {                        \
-            second = LNT_VL - (int64_t)((uintptr_t)dst / sizeof(elem) % LNT_VL);                             \
-            end = LNT_VL;                                                                                    \
-        }                                                                                                    \
-        for (int64_t i = 0;; i = end < n ? second : n - LNT_VL, end = n) {                                   \
-            for (; i + LNT_VL <= end; i += LNT_VL) {                                                         \
-                const vf A = v_load(s0 + i * step0);                                                         \
-                __VA_ARGS__                                                                                  \
-                v_store(dst + i, (vf)(result));                                                              \
-            }                                                                                                \
-            if (i == n)                                                                                      \
-                return;                                                                                      \
-        }                                                                                                    \
+        run_rows(a, row_##name);                                                                             \
     }
 #else
 #define ROWS(name, result, ...) LOOP(name, result, __VA_ARGS__)
