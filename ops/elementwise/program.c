@@ -262,6 +262,30 @@ static void join_not_equal(work *w, unsigned i)
     w->instr[made_by].op = 0;
 }
 
+/* a where it is above b, else something else. */
+static void join_above_or(work *w, unsigned i)
+{
+    const int made_by = sole_source(w, i, 0, LNT_I_GREATER);
+    if (made_by < 0 || w->instr[made_by].src[0] != w->instr[i].src[1])
+        return;
+    w->uses[w->instr[i].src[1]]--;
+    memcpy(w->instr[i].src, w->instr[made_by].src, 2);
+    w->instr[i].op = LNT_C_ABOVE_OR;
+    w->instr[made_by].op = 0;
+}
+
+static void join_softsign(work *w, unsigned i)
+{
+    const int sum = sole_source(w, i, 1, LNT_I_ADD),
+              abs = sum < 0 ? -1 : sole_source(w, (unsigned)sum, 0, LNT_I_ABS);
+    if (abs < 0 || w->instr[abs].src[0] != w->instr[i].src[0])
+        return;
+    w->uses[w->instr[i].src[0]]--;
+    w->instr[i].src[1] = w->instr[sum].src[1];
+    w->instr[i].op = LNT_C_SOFTSIGN;
+    w->instr[sum].op = w->instr[abs].op = 0;
+}
+
 static void join_neighbors(work *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
@@ -271,6 +295,10 @@ static void join_neighbors(work *w)
             join_clip(w, i);
         else if (w->instr[i].op == LNT_I_NOT)
             join_not_equal(w, i);
+        else if (LNT_LONG_VECTORS && w->instr[i].op == LNT_I_WHERE)
+            join_above_or(w, i);
+        else if (LNT_LONG_VECTORS && w->instr[i].op == LNT_I_DIV)
+            join_softsign(w, i);
     }
 }
 

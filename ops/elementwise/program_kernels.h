@@ -16,6 +16,8 @@ enum {
     LNT_C_MUL_CLIP,     /* min(max(a * b, imm0), imm1) */
     LNT_C_MUL_ADD_CLIP, /* min(max(a * b + c, imm0), imm1) */
     LNT_C_NOT_EQUAL,    /* a != b */
+    LNT_C_ABOVE_OR,     /* a > b ? a : c; this and the next where LNT_LONG_VECTORS */
+    LNT_C_SOFTSIGN,     /* a / (|a| + b) */
     LNT_C_COUNT
 };
 

@@ -109,6 +109,8 @@ HEAVY(ASINH, v_asinh(A))
 HEAVY(ACOSH, v_acosh(A))
 HEAVY(ATANH, v_atanh(A))
 BINARY_ROWS(NOT_EQUAL, A != B)
+TERNARY_ROWS(ABOVE_OR, v_select(A > B, A, C))
+BINARY_ROWS(SOFTSIGN, A / (v_abs(A) + B))
 
 /* ---- memory to registers and back ---- */
 
@@ -185,6 +187,8 @@ const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
             [LNT_C_MUL_CLIP] = instr_MUL_CLIP,
             [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
             [LNT_C_NOT_EQUAL] = instr_NOT_EQUAL,
+            [LNT_C_ABOVE_OR] = LNT_LONG_VECTORS ? instr_ABOVE_OR : NULL,
+            [LNT_C_SOFTSIGN] = LNT_LONG_VECTORS ? instr_SOFTSIGN : NULL,
         },
     .cells = &LNT_SIMD_NAME(lnt_cells),
 };
