@@ -657,24 +657,24 @@ static int64_t rows_at_once(const lnt_code *c, int64_t cols)
     return most > whole ? most - most % whole : most;
 }
 
-/* Nothing goes through a slot but what is the same in a whole row: rows of whole vectors or more need not be cut to
- * blocks. Every call of an instruction costs the processor its look ahead. */
+static bool takes_rows(const lnt_code *c)
+{
+    return LNT_LONG_VECTORS && c->instr[0].takes_rows;
+}
+
+/* Nothing goes through a slot but what is the same in a whole row, or a result that is converted: rows of whole vectors
+ * or more need not be cut to blocks. Every call of an instruction costs the processor its look ahead. */
 static bool runs_in_place(const lnt_code *c, const lnt_view *view, int64_t cols)
 {
     const part row = {.rows = 1, .cols = cols};
-    bool in_place =
-        c->direct && c->n_instr == 1 && cols >= c->kernels->width && lies_dense(c, &view[c->n_in], &row);
+    bool in_place = c->direct && c->n_instr == 1 && cols >= c->kernels->width &&
+                    (lies_dense(c, &view[c->n_in], &row) || takes_rows(c));
     for (unsigned i = 0; i < c->n_in; i++)
         in_place = in_place && (view[i].col_stride == 0 || lies_dense(c, &view[i], &row));
     return in_place;
 }
 
-enum { ROWS_AT_ONCE = 16, LANES_AT_ONCE = ROWS_AT_ONCE * LNT_VECTOR_MAX };
-
-static bool takes_rows(const lnt_code *c)
-{
-    return LNT_LONG_VECTORS && c->instr[0].takes_rows;
-}
+enum { SLOT_LANES = 2048, ROWS_AT_ONCE = 16, LANES_AT_ONCE = ROWS_AT_ONCE * LNT_VECTOR_MAX };
 
 /* Points the sources at rows [row, row + rows). scalar[j]: lanes, or where rows are not taken vectors, of a source that
  * is the same in all of a row. */
@@ -728,18 +728,49 @@ static void run_each_row(const lnt_code *c, lnt_instr_args *args, int64_t cols)
     }
 }
 
+/* Rows whose results are converted: one row of any length, or as many as a slot has room for. */
+static void run_through_slot(const lnt_code *c, const lnt_instr_args *args, const lnt_view *result,
+                             int64_t row, int64_t cols)
+{
+    _Alignas(64) float slot[SLOT_LANES];
+    const int64_t rows = args->more + 1, width = c->kernels->width;
+    lnt_instr_args some = *args;
+    LNT_ASSERT(rows == 1 || rows * cols <= SLOT_LANES);
+    some.dst = slot;
+    for (int64_t col = 0, n; col < cols; col += n) {
+        n = lnt_least(SLOT_LANES, cols - col);
+        if (n < width)
+            col = cols - (n = width);
+        for (unsigned j = 0; j < 3; j++)
+            some.src[j] = args->src[j] + col * args->step[j];
+        some.n = some.pitch[3] = n;
+        c->instr[0].run(&some);
+        const int64_t together = rows == 1 || (result->col_stride == 1 && result->row_stride == n) ? rows : 1;
+        for (int64_t r = 0; r < rows; r += together)
+            c->kernels->cells->store[result->cell](slot + r * n, element(result, row + r, col),
+                                                   result->col_stride, together * n);
+    }
+}
+
 static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     _Alignas(64) float scalar[3][LANES_AT_ONCE];
-    lnt_instr_args args = {.imm = c->instr[0].imm, .n = cols, .pitch[3] = view[c->n_in].row_stride};
-    const int64_t at_once = takes_rows(c) ? LANES_AT_ONCE : ROWS_AT_ONCE;
+    const lnt_view *result = &view[c->n_in];
+    lnt_instr_args args = {.imm = c->instr[0].imm, .n = cols, .pitch[3] = result->row_stride};
+    const bool dense = lies_dense(c, result, &(part){.rows = 1, .cols = cols});
+    const int64_t at_once = !takes_rows(c)       ? ROWS_AT_ONCE
+                            : dense              ? LANES_AT_ONCE
+                            : cols >= SLOT_LANES ? 1
+                                                 : SLOT_LANES / cols;
     LNT_ASSERT(cols >= c->kernels->width);
     for (int64_t row = 0; row < rows; row += at_once) {
         enter_rows(c, view, row, lnt_least(at_once, rows - row), scalar, &args);
-        if (takes_rows(c))
+        if (!takes_rows(c))
+            run_each_row(c, &args, cols);
+        else if (dense)
             c->instr[0].run(&args);
         else
-            run_each_row(c, &args, cols);
+            run_through_slot(c, &args, result, row, cols);
     }
 }
 

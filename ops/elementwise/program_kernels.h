@@ -43,8 +43,9 @@ enum { LNT_LONG_VECTORS = true };
 enum { LNT_LONG_VECTORS = false };
 #endif
 #define LNT_TAKES_ROWS(op)                                                                                   \
-    ((op) == LNT_I_ADD || (op) == LNT_I_SUB || (op) == LNT_I_MUL || (op) == LNT_I_DIV || (op) == LNT_I_MIN ||  \
-     (op) == LNT_I_MAX || (op) == LNT_I_PRELU || (op) >= LNT_C_MUL_ADD)
+    ((op) == LNT_I_ADD || (op) == LNT_I_SUB || (op) == LNT_I_MUL || (op) == LNT_I_DIV ||                     \
+     (op) == LNT_I_MIN || (op) == LNT_I_MAX || (op) == LNT_I_PRELU || (op) == LNT_I_EQUAL ||                 \
+     (op) == LNT_I_LESS || (op) == LNT_I_LESS_EQUAL || (op) >= LNT_C_MUL_ADD)
 
 enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
 

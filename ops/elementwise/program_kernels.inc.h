@@ -86,9 +86,9 @@ ONE_WAY(GELU, v_gelu(A))
 ONE_WAY(GELU_TANH, v_gelu_tanh(A))
 NEAR(SILU, v_within(-P *A, 80), v_gate_narrow(A, -P *A), v_gate(A, -P *A))
 NEAR(MISH, v_within(v_mish_exponent(A), 87), v_mish_narrow(A), v_mish(A))
-BINARY(EQUAL, A == B)
-BINARY(LESS, A < B)
-BINARY(LESS_EQUAL, A <= B)
+BINARY_ROWS(EQUAL, A == B)
+BINARY_ROWS(LESS, A < B)
+BINARY_ROWS(LESS_EQUAL, A <= B)
 BINARY(GREATER, A > B)
 BINARY(GREATER_EQUAL, A >= B)
 BINARY(AND, (vi)A &(vi)B)
@@ -158,11 +158,23 @@ LOADER(I64, int64_t, v_load_i64(p), (float)e)
 STORER(F32, float, v_store(p, v), f)
 STORER(F16, uint16_t, v_store_f16(p, v), lnt_float_to_f16(f))
 STORER(BF16, uint16_t, v_store_bf16(p, v), lnt_float_to_bf16(f))
-STORER(BOOL, uint8_t, vi_store_8(p, (vi)v &vi_splat(1)), lnt_float_bits(f) & 1)
 STORER(8, uint8_t, vi_store_8(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(16, uint16_t, vi_store_16(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I32, int32_t, vi_store(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I64, int64_t, v_cut_i64(p, v), lnt_cut_i64(f))
+
+/* The last vector may share lanes with the one before. */
+static void store_BOOL(const float *reg, void *memory, int64_t stride, int64_t n)
+{
+    uint8_t *p = memory;
+    int64_t i = 0;
+    for (; i < n && stride == 1 && n >= LNT_VL; i += LNT_VL) {
+        i = lnt_least(i, n - LNT_VL);
+        vi_store_8(p + i, (vi)v_load(reg + i) & vi_splat(1));
+    }
+    for (; i < n; i++)
+        p[i * stride] = lnt_float_bits(reg[i]) & 1;
+}
 
 const lnt_cells LNT_SIMD_NAME(lnt_cells) = {
     .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32,

@@ -224,7 +224,8 @@ static uint8_t biased(build *b, lnt_instr_op op, uint8_t x)
 
 /* ---- the translation ---- */
 
-/* Operators that are one instruction without immediates. */
+/* Operators that are one instruction without immediates; two sources the other way around are TURNED. */
+enum { TURNED = 3 };
 static const struct {
     uint16_t id;
     uint8_t instr, sources;
@@ -268,8 +269,8 @@ static const struct {
     {LNT_ID_Equal, LNT_I_EQUAL, 2},
     {LNT_ID_Less, LNT_I_LESS, 2},
     {LNT_ID_LessOrEqual, LNT_I_LESS_EQUAL, 2},
-    {LNT_ID_Greater, LNT_I_GREATER, 2},
-    {LNT_ID_GreaterOrEqual, LNT_I_GREATER_EQUAL, 2},
+    {LNT_ID_Greater, LNT_I_LESS, TURNED},
+    {LNT_ID_GreaterOrEqual, LNT_I_LESS_EQUAL, TURNED},
 };
 
 static uint8_t translate_float(build *b)
@@ -279,8 +280,9 @@ static uint8_t translate_float(build *b)
     b->failed |= id == LNT_ID_Mod && !lnt_attr_i(b->node, "fmod", 0);
     for (unsigned i = 0; i < sizeof direct / sizeof direct[0]; i++)
         if (direct[i].id == id)
-            return direct[i].sources == 1 ? emit1(b, direct[i].instr, x)
-                                          : emit2(b, direct[i].instr, x, input(b, 1));
+            return direct[i].sources == 1        ? emit1(b, direct[i].instr, x)
+                   : direct[i].sources == TURNED ? emit2(b, direct[i].instr, input(b, 1), x)
+                                                 : emit2(b, direct[i].instr, x, input(b, 1));
     switch (id) {
     case LNT_ID_LeakyRelu: return emit_imm(b, LNT_I_LEAKY_RELU, x, attr(b, "alpha", 0.01f), 0);
     case LNT_ID_Elu: return emit_imm(b, LNT_I_ELU, x, attr(b, "alpha", 1), 1);
