@@ -9,6 +9,13 @@
 
 enum { CHUNK = 512 };
 
+/* Is i64_f64 fast, whatever the numbers are? */
+#if defined(__x86_64__)
+enum { I64_F64 = true };
+#else
+enum { I64_F64 = false };
+#endif
+
 /* Element types; integers come first, by width. */
 typedef enum type { U8, I8, U16, I16, U32, I32, U64, I64, BOOL, F16, BF16, F32, F64, ODD, TYPES } type;
 
@@ -95,7 +102,7 @@ static type middle_of(type from, type to)
 static lnt_fits_fn test_of_int32(const lnt_cast_kernels *k, type from, type to)
 {
     switch (from) {
-    case I64: return to == F64 || to == BF16 ? k->i64_fits : NULL; /* cells see to the others */
+    case I64: return (to == F64 && !I64_F64) || to == BF16 ? k->i64_fits : NULL; /* cells see to the others */
     case U64: return to >= F16 ? k->u64_fits : NULL;
     case F32: return to == U32 || to == U64 ? k->f32_fits : NULL;
     case F64: return to == U32 || to == U64 || to == I64 ? k->f64_fits : NULL;

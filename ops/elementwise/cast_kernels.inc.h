@@ -62,6 +62,16 @@ STEP_64(u16_f64, uint16_t, double, int64_t, _mm256_cvtepi32_pd(_mm_cvtepu16_epi3
 STEP_64(i16_f64, int16_t, double, int64_t, _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_cvtsi64_si128(four))))
 STEP_64(i32_f64, int32_t, double, __m128i, _mm256_cvtepi32_pd(four))
 STEP_64(f32_f64, float, double, __m128, _mm256_cvtps_pd(four))
+
+/* Both halves as the last bits of a double: 2**84 and the high one, its sign turned over, in units of 2**32, and 2**52
+ * and the low one. All but the last sum is exact. */
+RARE static inline __m256d sum_of_halves(__m256i x)
+{
+    const __m256i high = _mm256_srli_epi64(x, 32) ^ _mm256_set1_epi64x(0x4530000080000000),
+                  low = _mm256_blend_epi32(x, _mm256_set1_epi64x(0x4330000000000000), 0xaa);
+    return (__m256d)high - _mm256_set1_pd(0x1p84 + 0x1p63 + 0x1p52) + (__m256d)low;
+}
+STEP_64(i64_f64, int64_t, double, __m256i, sum_of_halves(four))
 #else
 #define cast_u8_64 ((lnt_convert_fn)NULL)
 #define cast_i8_64 ((lnt_convert_fn)NULL)
@@ -75,6 +85,7 @@ STEP(OFTEN, u32_64, uint32_t, uint64_t, x)
 STEP(OFTEN, i32_64, int32_t, uint64_t, x)
 STEP(OFTEN, i32_f64, int32_t, double, x)
 STEP(OFTEN, f32_f64, float, double, x)
+STEP(RARE, i64_f64, int64_t, double, x)
 #endif
 
 STEP(OFTEN, 8_bool, uint8_t, uint8_t, x != 0)
@@ -121,7 +132,6 @@ STEP(OFTEN, f64_odd, double, float, narrow_odd(x))
 STEP(OFTEN, f64_f32, double, float, x)
 STEP(OFTEN, u32_f32, uint32_t, float, x)
 STEP(OFTEN, u32_f64, uint32_t, double, x)
-STEP(RARE, i64_f64, int64_t, double, x)
 STEP(RARE, u64_f32, uint64_t, float, x)
 STEP(RARE, u64_f64, uint64_t, double, x)
 
