@@ -365,30 +365,41 @@ static int64_t elements_at_once(const lnt_map *m, int64_t cols)
     return n;
 }
 
+/* Elements of a long row before the first one of the result that x86's vectors are aligned at: stores across lines of
+ * the cache take twice as long. */
+static int64_t before_vectors(const char *result, unsigned size, int64_t n)
+{
+    enum { VECTOR = 32, LONG = 1024 /* bytes */ };
+    return LNT_LONG_VECTORS && n * size >= LONG ? (int64_t)(-(uintptr_t)result % VECTOR / size) : 0;
+}
+
 /* cols elements of a row; at: the first of each operand and of the result. */
 static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
 {
     const lnt_map *m = &p->map;
-    const unsigned last = m->rank - 1;
-    const int64_t step = elements_at_once(m, cols);
+    const unsigned last = m->rank - 1, size = m->operand[m->n_in].size;
+    const int64_t step = p->one ? cols : elements_at_once(m, cols);
+    int64_t n = before_vectors(at[m->n_in], size, cols);
     LNT_ASSERT(m->operand[m->n_in].stride[last] == 1 || cols <= 1);
     if (p->chooses_rows) {
         const unsigned chosen = *at[0] ? 1 : 2;
         copy_row(at[m->n_in], at[chosen], &m->operand[chosen], last, cols);
         return true;
     }
-    if (p->one)
-        return p->loop(&(lnt_typed_args){.out = at[2], .in = {at[0], at[1]}, .n = cols, .one = true});
-    for (int64_t i = 0; i < cols; i += step) {
-        lnt_typed_args a = {.n = lnt_least(step, cols - i),
+    for (int64_t i = 0; i < cols; i += n, n = 0) {
+        n = n ? n : lnt_least(step, cols - i);
+        lnt_typed_args a = {.n = n,
+                            .one = p->one,
                             .param = p->param,
                             .kernels = p->kernels,
                             .dtype = {p->dtype[0], p->dtype[1]}};
         for (unsigned o = 0; o < m->n_in; o++) {
             const int64_t stride = m->operand[o].stride[last] * m->operand[o].size;
-            a.in[o] = side_by_side(&g[o], at[o] + i * stride, stride, m->operand[o].size, a.n);
+            a.in[o] = p->one && o == 1
+                          ? at[o]
+                          : side_by_side(&g[o], at[o] + i * stride, stride, m->operand[o].size, n);
         }
-        a.out = at[m->n_in] + i * m->operand[m->n_in].size;
+        a.out = at[m->n_in] + i * size;
         if (!p->loop(&a))
             return false;
     }
