@@ -644,6 +644,24 @@ static lnt_status bind_typed_unary(lnt_site *site)
              : site->err->code;
 }
 
+/* One element of either operand for a whole row of the other is the second one, where that makes no difference. */
+static void take_one(const lnt_site *site, pass *p, lnt_dtype dtype)
+{
+    const unsigned last = p->map.rank - 1, id = site->node->op->id;
+    lnt_map_operand *o = p->map.operand;
+    if (!lnt_typed_takes_one(site, dtype))
+        return;
+    if (o[0].stride[last] == 0 && id != LNT_ID_Sub && id != LNT_ID_Div) {
+        const lnt_map_operand second = o[1];
+        const int16_t in = p->in[1];
+        o[1] = o[0];
+        o[0] = second;
+        p->in[1] = p->in[0];
+        p->in[0] = in;
+    }
+    p->one = o[0].stride[last] == 1 && o[1].stride[last] == 0;
+}
+
 /* Pairs, and chains of pairs for Sum, Mean, Min and Max. */
 static lnt_status bind_typed_chain(lnt_site *site)
 {
@@ -657,10 +675,7 @@ static lnt_status bind_typed_chain(lnt_site *site)
     for (unsigned i = 1; i < site->n_in; i++) {
         LNT_TRY(add_pass(site, t, lnt_typed_binary(site, dtype),
                          (const int[]){i == 1 ? 0 : FROM_RESULT, (int)i}, 2));
-        pass *p = &t->pass[t->n - 1];
-        const unsigned last = p->map.rank - 1;
-        p->one = lnt_typed_takes_one(site, dtype) && p->map.operand[0].stride[last] == 1 &&
-                 p->map.operand[1].stride[last] == 0;
+        take_one(site, &t->pass[t->n - 1], dtype);
     }
     if (mean)
         return add_pass(site, t, lnt_typed_real(site->node, dtype, t->pass[t->n].param),
