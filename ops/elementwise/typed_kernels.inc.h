@@ -154,32 +154,29 @@
 #define DIV_INT8 DIV
 #define DIV_INT16 DIV
 #if defined(__x86_64__)
-/* By one divisor: by its inverse, which is too large by less than a quotient that is no integer lies below the next. */
+/* By one divisor: by its inverse, which is too large by less than a quotient that is no integer lies below the next.
+ * Where a quotient cannot be taken another one is, until all are done. */
 #define DIV_INT32(type, dtype, utype, real)                                                                  \
     static bool loop_Div_INT32(const lnt_typed_args *a)                                                      \
     {                                                                                                        \
         const int32_t *px = a->in[0], *py = a->in[1];                                                        \
         int32_t *out = a->out;                                                                               \
         const int64_t n = a->n;                                                                              \
-        const double inverse = n > 0 ? (1 + 0x1p-50) / py[0] : 0;                                            \
-        unsigned bad = 0, varied = 0;                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            const int32_t x = px[i], y = py[i];                                                              \
-            bad |= !DIVIDES(int32_t, uint32_t);                                                              \
-            varied |= y != py[0];                                                                            \
-        }                                                                                                    \
-        if (bad)                                                                                             \
-            return false;                                                                                    \
-        if (varied) {                                                                                        \
-            LNT_INDEPENDENT                                                                                  \
-            for (int64_t i = 0; i < n; i++)                                                                  \
-                out[i] = (int32_t)((double)px[i] / (double)py[i]);                                           \
-        } else {                                                                                             \
+        int32_t bad = 0;                                                                                     \
+        if (n > 0 && py[0] != 0 && py[0] != -1 && memcmp(py, py + 1, (size_t)(n - 1) * sizeof *py) == 0) {   \
+            const double inverse = (1 + 0x1p-50) / py[0];                                                    \
             LNT_INDEPENDENT                                                                                  \
             for (int64_t i = 0; i < n; i++)                                                                  \
                 out[i] = (int32_t)((double)px[i] * inverse);                                                 \
+            return true;                                                                                     \
         }                                                                                                    \
-        return true;                                                                                         \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const int32_t x = px[i], y = py[i], no = -(y == 0) | (-(y == -1) & -(x == INT32_MIN));           \
+            bad |= no;                                                                                       \
+            out[i] = (int32_t)((double)x / (double)((y & ~no) | (1 & no)));                                  \
+        }                                                                                                    \
+        return !bad;                                                                                         \
     }
 /* Numbers that doubles hold divide as such in half the time. */
 #define DIV_INT64(type, dtype, utype, real)                                                                  \
