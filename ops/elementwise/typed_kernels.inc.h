@@ -30,11 +30,11 @@
     X(uint16_t, UINT16, uint16_t, UINT16, int)                                                               \
     X(uint32_t, UINT32, uint32_t, UINT32, QUOTIENT_32(uint32_t))                                             \
     X(uint64_t, UINT64, uint64_t, UINT64, uint64_t)
-#define REAL_TYPES(X)                                                                                        \
-    X(float, FLOAT, float, FLOAT, float)                                                                     \
-    X(double, DOUBLE, double, DOUBLE, double)
+#define DOUBLE_TYPE(X) X(double, DOUBLE, double, DOUBLE, double)
+#define REAL_TYPES(X) X(float, FLOAT, float, FLOAT, float) DOUBLE_TYPE(X)
 #define INTEGER_TYPES(X) SIGNED_TYPES(X) UNSIGNED_TYPES(X)
 #define ALL_TYPES(X) INTEGER_TYPES(X) REAL_TYPES(X)
+#define NOT_FLOAT_TYPES(X) INTEGER_TYPES(X) DOUBLE_TYPE(X)
 
 /* What models hardly compute with is left to plain loops, a few kilobytes smaller; on x86, where there is room, not
  * 16-bit integers, which sounds are made of. */
@@ -48,7 +48,7 @@
 #else
 #define RARE_16 RARE
 #endif
-#define HOW_FLOAT RARE /* programs have them */
+#define HOW_FLOAT RARE /* programs have them, and nothing else asks for most */
 #define HOW_DOUBLE
 #define HOW_INT8
 #define HOW_INT16 RARE_16
@@ -228,13 +228,8 @@
     UNARY(Sign, type, dtype, x > 0)
 #define REAL_LOOPS(type, dtype, utype, udtype, real)                                                         \
     BINARY_ONE(Add, type, dtype, type, x + y)                                                                \
-    BINARY_ONE(Sub, type, dtype, type, x - y)                                                                \
     BINARY_ONE(Mul, type, dtype, type, (x * y))                                                              \
-    BINARY_ONE(Div, type, dtype, type, x / y)                                                                \
-    BINARY(Equal, type, dtype, uint8_t, x == y)                                                              \
-    BINARY(Fmod, type, dtype, type, fmod((double)x, (double)y))                                              \
-    BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)                     \
-    BINARY(PRelu, type, dtype, type, x < 0 ? x * y : x)
+    BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)
 /* e ** x = (1 + p) * low * high, two powers of 2 that are in range where their product is not: x less the nearest
  * multiple of ln 2, in two parts (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980), is 0.35
  * at most, where Taylor's polynomial of degree 13 errs by less than a rounding. NaN comes through in p. */
@@ -289,6 +284,11 @@ static inline double hyperbolic_tangent(double x)
 
 /* The functions that are worth no call for each number. */
 #define DOUBLE_LOOPS                                                                                         \
+    BINARY_ONE(Sub, double, DOUBLE, double, x - y)                                                           \
+    BINARY_ONE(Div, double, DOUBLE, double, x / y)                                                           \
+    BINARY(Equal, double, DOUBLE, uint8_t, x == y)                                                           \
+    BINARY(Fmod, double, DOUBLE, double, fmod(x, y))                                                         \
+    BINARY(PRelu, double, DOUBLE, double, x < 0 ? x * y : x)                                                 \
     UNARY(Abs, double, DOUBLE, fabs(x))                                                                      \
     UNARY(Neg, double, DOUBLE, -x)                                                                           \
     UNARY(Relu, double, DOUBLE, x < 0 ? 0 : x)                                                               \
@@ -302,7 +302,8 @@ static inline double hyperbolic_tangent(double x)
 /* x != x comes first so that a NaN on either side is the result. */
 #define ALL_LOOPS(type, dtype, utype, udtype, real)                                                          \
     BINARY_ONE(Min, type, dtype, type, x != x || x < y ? x : y)                                              \
-    BINARY_ONE(Max, type, dtype, type, x != x || x > y ? x : y)                                              \
+    BINARY_ONE(Max, type, dtype, type, x != x || x > y ? x : y)
+#define COMPARING_LOOPS(type, dtype, utype, udtype, real)                                                    \
     BINARY(Less, type, dtype, uint8_t, x < y)                                                                \
     BINARY(LessOrEqual, type, dtype, uint8_t, x <= y)                                                        \
     BINARY(Greater, type, dtype, uint8_t, x > y)                                                             \
@@ -313,6 +314,7 @@ SIGNED_TYPES(SIGNED_LOOPS)
 UNSIGNED_TYPES(UNSIGNED_LOOPS)
 REAL_TYPES(REAL_LOOPS)
 ALL_TYPES(ALL_LOOPS)
+NOT_FLOAT_TYPES(COMPARING_LOOPS)
 DOUBLE_LOOPS
 
 /* Bytes of bools: any but 0 is true, results are 1. */
@@ -433,11 +435,11 @@ enum {
     CELL(Mod, dtype, Fmod, dtype) CELL(PRelu, dtype, Same, dtype) CELL(Abs, dtype, Same, dtype)              \
     CELL(Relu, dtype, Same, dtype) ENTRY(Sign, dtype)
 #define REAL_ENTRIES(type, dtype, utype, udtype, real)                                                       \
-    ENTRY(Add, dtype) ENTRY(Sub, dtype) ENTRY(Mul, dtype) ENTRY(Div, dtype) ENTRY(Equal, dtype)              \
-    ENTRY(Fmod, dtype) ENTRY(Mod, dtype) ENTRY(PRelu, dtype)
+    ENTRY(Add, dtype) ENTRY(Mul, dtype) ENTRY(Mod, dtype)
 #define ALL_ENTRIES(type, dtype, utype, udtype, real)                                                        \
-    ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype)   \
-    ENTRY(GreaterOrEqual, dtype)
+    ENTRY(Min, dtype) ENTRY(Max, dtype)
+#define COMPARING_ENTRIES(type, dtype, utype, udtype, real)                                                  \
+    ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
 #define ALONG_CELL(name, dtype, loop_dtype)                                                                  \
     [LNT_ALONG_##name][LNT_##dtype] = WITH_ALONG_##name ? along_##name##_##loop_dtype : NULL,
 #define ALONG_ENTRY(name, dtype) ALONG_CELL(name, dtype, dtype)
@@ -453,6 +455,8 @@ const lnt_typed_kernels TABLE = {
         UNSIGNED_TYPES(UNSIGNED_ENTRIES)
         REAL_TYPES(REAL_ENTRIES)
         ALL_TYPES(ALL_ENTRIES)
+        NOT_FLOAT_TYPES(COMPARING_ENTRIES)
+        ENTRY(Sub, DOUBLE) ENTRY(Div, DOUBLE) ENTRY(Equal, DOUBLE) ENTRY(Fmod, DOUBLE) ENTRY(PRelu, DOUBLE)
         ENTRY(Abs, DOUBLE) ENTRY(Neg, DOUBLE) ENTRY(Relu, DOUBLE) ENTRY(Sign, DOUBLE)
         ENTRY(Floor, DOUBLE) ENTRY(Ceil, DOUBLE) ENTRY(Round, DOUBLE)
         ENTRY(Sqrt, DOUBLE) ENTRY(Exp, DOUBLE) ENTRY(Tanh, DOUBLE)
