@@ -373,12 +373,13 @@ static void pick_double(double *best, int64_t *at, const double *x, int64_t inde
 enum {
     WITH_ARG = LNT_HAS_ArgMax || LNT_HAS_ArgMin,
     WITH_SCATTER = LNT_HAS_Scatter || LNT_HAS_ScatterElements || LNT_HAS_ScatterND,
+    WITH_SOFT = LNT_TYPED_TAKES_ONE(LNT_DOUBLE) && (LNT_HAS_Softmax || LNT_HAS_LogSoftmax),
     WITH_SUMS = LNT_HAS_ReduceSum || LNT_HAS_ReduceMean || LNT_HAS_ReduceL1 || LNT_HAS_ReduceL2 ||
                 LNT_HAS_ReduceSumSquare || LNT_HAS_ReduceLogSum || LNT_HAS_ReduceLogSumExp,
     WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean || LNT_HAS_CumSum || WITH_SCATTER || WITH_SUMS,
-    WITH_Sub = LNT_HAS_Sub,
+    WITH_Sub = LNT_HAS_Sub || WITH_SOFT,
     WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_ReduceSumSquare || LNT_HAS_ReduceL2 ||
-               LNT_HAS_CumProd || LNT_HAS_Pow || WITH_SCATTER,
+               LNT_HAS_CumProd || LNT_HAS_Pow || WITH_SCATTER || WITH_SOFT,
     WITH_Div = LNT_HAS_Div,
     WITH_Fmod = LNT_HAS_Mod,
     WITH_Mod = LNT_HAS_Mod,
@@ -405,17 +406,17 @@ enum {
     WITH_Ceil = LNT_HAS_Ceil,
     WITH_Round = LNT_HAS_Round,
     WITH_Sqrt = LNT_HAS_Sqrt,
-    WITH_Exp = LNT_HAS_Exp,
+    WITH_Exp = LNT_HAS_Exp || WITH_SOFT,
     WITH_Tanh = LNT_HAS_Tanh,
     WITH_And = LNT_HAS_And || WITH_SCATTER || LNT_HAS_ReduceMin,
     WITH_Or = LNT_HAS_Or || WITH_SCATTER || LNT_HAS_ReduceMax,
     WITH_Xor = LNT_HAS_Xor,
     WITH_Not = LNT_HAS_Not,
     WITH_Where = LNT_HAS_Where || WITH_ARG,
-    WITH_ALONG_Add = WITH_SUMS,
+    WITH_ALONG_Add = WITH_SUMS || WITH_SOFT,
     WITH_ALONG_Mul = LNT_HAS_ReduceProd,
     WITH_ALONG_Min = LNT_HAS_ReduceMin || WITH_ARG,
-    WITH_ALONG_Max = LNT_HAS_ReduceMax || LNT_HAS_ReduceLogSumExp || WITH_ARG
+    WITH_ALONG_Max = LNT_HAS_ReduceMax || LNT_HAS_ReduceLogSumExp || WITH_ARG || WITH_SOFT
 };
 
 /* clang-format off */

@@ -3,6 +3,7 @@
 
 #include "base/lnt_assert.h"
 #include "ops/copy.h"
+#include "ops/elementwise/typed_kernels.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
 
@@ -18,6 +19,7 @@ enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 
 typedef struct softmax {
     const lnt_row_kernels *row;
+    const lnt_typed_kernels *typed;
     unsigned kind;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
     bool transposes;         /* many short rows */
@@ -28,6 +30,36 @@ typedef struct softmax_job {
     const void *x;
     void *y;
 } softmax_job;
+
+/* Are there loops for rows of double? */
+enum { SOFT_LOOPS = LNT_TYPED_TAKES_ONE(LNT_DOUBLE) };
+
+static void of_one(const softmax *p, lnt_typed_row op, const double *x, double one, double *y)
+{
+    p->typed->loop[op][LNT_DOUBLE](&(lnt_typed_args){.out = y, .in = {x, &one}, .n = p->n, .one = true});
+}
+
+static double sum_exp(const softmax *p, const double *x, double *powers, int64_t n)
+{
+    double sum;
+    p->typed->loop[LNT_TYPED_Exp][LNT_DOUBLE](&(lnt_typed_args){.out = powers, .in = {x}, .n = n});
+    p->typed->along[LNT_ALONG_Add][LNT_DOUBLE](&sum, powers, 1, n);
+    return sum;
+}
+
+static void soft_row(const softmax *p, const double *x, double *y)
+{
+    double largest, sum = 0, powers[BLOCK];
+    p->typed->along[LNT_ALONG_Max][LNT_DOUBLE](&largest, x, 1, p->n);
+    of_one(p, LNT_TYPED_Sub, x, largest, y);
+    if (p->kind == SOFTMAX) {
+        of_one(p, LNT_TYPED_Mul, y, 1 / sum_exp(p, y, y, p->n), y);
+        return;
+    }
+    for (int64_t i = 0; i < p->n; i += BLOCK)
+        sum += sum_exp(p, y + i, powers, lnt_least(BLOCK, p->n - i));
+    of_one(p, LNT_TYPED_Sub, y, log(sum), y);
+}
 
 #include "ops/real_float.h"
 #include "ops/rows/softmax.inc.h"
@@ -57,6 +89,7 @@ lnt_status lnt_bind_softmax(lnt_site *site)
     if (!p)
         return LNT_E_MEMORY;
     *p = (softmax){.row = site->kernels->row,
+                   .typed = site->kernels->typed,
                    .kind = id == LNT_ID_Softmax      ? SOFTMAX
                            : id == LNT_ID_LogSoftmax ? LOG_SOFTMAX
                                                      : HARDMAX,

@@ -92,7 +92,9 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     for (int64_t o = begin; !p->transposes && o < end; o++) {
         const R *x = (const R *)j->x + o * p->n;
         R *y = (R *)j->y + o * p->n;
-        if (p->kind == SOFTMAX)
+        if (SOFT_LOOPS && sizeof *x == sizeof(double) && p->kind != HARDMAX)
+            soft_row(p, (const double *)(const void *)x, (double *)(void *)y);
+        else if (p->kind == SOFTMAX)
             ROW(p)->softmax(x, y, p->n);
         else if (p->kind == LOG_SOFTMAX)
             ROW(p)->log_softmax(x, y, p->n);
