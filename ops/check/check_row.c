@@ -195,7 +195,6 @@ static void check_maps(bench *t)
         compare_rows(t, #kernel, y, units, base);                                                            \
     }
     BOTH(softmax, (double)(n + 16), 0, (t->x.f, y->f, n), (t->x.d, y->d, n))
-    BOTH(log_softmax, (double)(n + 16), 8, (t->x.f, y->f, n), (t->x.d, y->d, n))
     BOTH(normalize, 8, 16, (t->x.f, y->f, n, 0.5f, 1.25f, t->a.f, t->b.f),
          (t->x.d, y->d, n, 0.5, 1.25, t->a.d, t->b.d))
     BOTH(normalize, 8, 16, (t->x.f, y->f, n, 0.5f, 1.25f, t->a.f, NULL),

@@ -29,7 +29,6 @@
     /* mean and mean squared distance from it; n > 0 */                                                      \
     void (*moments)(const R *x, int64_t n, R *mean, R *variance);                                            \
     void (*softmax)(const R *x, R *y, int64_t n);                                                            \
-    void (*log_softmax)(const R *x, R *y, int64_t n);                                                        \
     /* y = (x - mean) * factor * scale + bias; scale and bias may be NULL */                                 \
     void (*normalize)(const R *x, R *y, int64_t n, R mean, R factor, const R *scale, const R *bias);         \
     /* y = (x - minus) * factor + plus, with one set of numbers for the row or one per element */            \
@@ -85,7 +84,7 @@ enum { LNT_ROW_SOFTMAX = LNT_HAS_Softmax || LNT_HAS_LogSoftmax || LNT_HAS_Hardma
     .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs,                                              \
     .product = LNT_HAS_ReduceProd ? product : NULL, .max = max, .min = min, .sum_exp = sum_exp, .dot = dot,  \
     .argmax = argmax, .argmin = argmin, .moments = moments, .softmax = LNT_ROW_SOFTMAX ? softmax : NULL,     \
-    .log_softmax = LNT_ROW_SOFTMAX ? log_softmax : NULL, .normalize = normalize, .shift_scale = shift_scale, \
+    .normalize = normalize, .shift_scale = shift_scale,                                                      \
     .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
     .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
     .exp_minus = exp_minus, .subtract = subtract, .blend = blend, .max_rows = max_rows, .sum_rows = sum_rows

@@ -198,11 +198,12 @@ LNT_INLINE vf exp_down(vf x)
     return v_select(x < low, v_splat(0), e);
 }
 
+/* minus: the largest of x, whose power is 1: e ** -87 in the place of 0 makes no difference to the sum. */
 static float sum_exp(const float *x, int64_t n, float minus)
 {
-    const vf m = v_splat(minus);
+    const vf m = v_splat(minus), low = v_splat(-87);
     vf acc = v_splat(0);
-    FOR_VECTORS(acc += keep(exp_down(load(x + i, left) - m), left););
+    FOR_VECTORS(acc += keep(v_exp_narrow(v_max(low, load(x + i, left) - m)), left););
     return v_sum(acc);
 }
 
@@ -247,13 +248,6 @@ static void softmax(const float *x, float *y, int64_t n)
         v_store_n(y + i, e, left);
     }
     scale_row(y, n, 1 / v_sum((acc[0] + acc[1]) + (acc[2] + acc[3])));
-}
-
-static void log_softmax(const float *x, float *y, int64_t n)
-{
-    const float m = max(x, n);
-    const vf vm = v_splat(m), rest = v_splat(logf(sum_exp(x, n, m)));
-    FOR_VECTORS(store(y + i, load(x + i, left) - vm - rest, left););
 }
 
 static void normalize(const float *x, float *y, int64_t n, float mean, float factor, const float *scale,

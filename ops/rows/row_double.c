@@ -102,13 +102,6 @@ static void softmax(const double *x, double *y, int64_t n)
     shift_scale(y, y, n, 0, 1 / acc, 0);
 }
 
-static void log_softmax(const double *x, double *y, int64_t n)
-{
-    const double m = max(x, n), rest = log(sum_exp(x, n, m));
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] - m - rest;
-}
-
 static void normalize(const double *x, double *y, int64_t n, double mean, double factor, const double *scale,
                       const double *bias)
 {

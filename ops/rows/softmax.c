@@ -14,6 +14,8 @@ enum {
     BLOCK = 256,     /* columns worked on at a time, where the axis is not the innermost */
     SHORT = 16,      /* rows that are no longer are transposed to columns, */
     TRANSPOSED = 64, /* so many at a time */
+    LOGARITHMS = 16, /* rows whose logarithms are taken together, */
+    AT_HAND = 8192,  /* of about so many elements */
 };
 enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 
@@ -23,6 +25,7 @@ typedef struct softmax {
     unsigned kind;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
     bool transposes;         /* many short rows */
+    int64_t logarithms;      /* taken together */
 } softmax;
 
 typedef struct softmax_job {
@@ -102,6 +105,7 @@ lnt_status lnt_bind_softmax(lnt_site *site)
         *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];
     if (p->inner == 0)
         p->n = 0;
+    p->logarithms = 1 + lnt_least(LOGARITHMS - 1, AT_HAND / (p->n + 1));
     p->transposes = p->inner == 1 && p->n <= SHORT && p->outer >= TRANSPOSED;
     site->step->run = run_softmax;
     lnt_bind_in_place(site, 0, 0);

@@ -81,6 +81,21 @@ static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
     lnt_turn(y, p->n, to, w, p->n, w, sizeof *x);
 }
 
+/* Rows step by step together: none waits for the one before it. */
+static void NAME(log_rows)(const softmax *p, const R *x, R *y, int64_t rows)
+{
+    R largest[LOGARITHMS], rest[LOGARITHMS];
+    LNT_ASSERT(rows <= LOGARITHMS);
+    for (int64_t r = 0; r < rows; r++)
+        largest[r] = ROW(p)->max(x + r * p->n, p->n);
+    for (int64_t r = 0; r < rows; r++)
+        rest[r] = ROW(p)->sum_exp(x + r * p->n, p->n, largest[r]);
+    for (int64_t r = 0; r < rows; r++)
+        rest[r] = (R)-log((double)rest[r]);
+    for (int64_t r = 0; r < rows; r++)
+        ROW(p)->shift_scale(x + r * p->n, y + r * p->n, p->n, largest[r], 1, rest[r]);
+}
+
 static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const softmax_job *j = arg;
@@ -89,7 +104,9 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     for (int64_t o = begin; p->transposes && o < end; o += TRANSPOSED)
         NAME(short_rows)
     (p, (const R *)j->x + o * p->n, (R *)j->y + o * p->n, end - o < TRANSPOSED ? end - o : TRANSPOSED);
-    for (int64_t o = begin; !p->transposes && o < end; o++) {
+    const int64_t at_once =
+        p->kind != LOG_SOFTMAX || (SOFT_LOOPS && sizeof(R) == sizeof(double)) ? 1 : p->logarithms;
+    for (int64_t o = begin; !p->transposes && o < end; o += at_once) {
         const R *x = (const R *)j->x + o * p->n;
         R *y = (R *)j->y + o * p->n;
         if (SOFT_LOOPS && sizeof *x == sizeof(double) && p->kind != HARDMAX)
@@ -97,7 +114,7 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         else if (p->kind == SOFTMAX)
             ROW(p)->softmax(x, y, p->n);
         else if (p->kind == LOG_SOFTMAX)
-            ROW(p)->log_softmax(x, y, p->n);
+            NAME(log_rows)(p, x, y, lnt_least(at_once, end - o));
         else
             NAME(hard_row)(p, x, y);
     }
