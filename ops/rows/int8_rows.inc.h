@@ -265,19 +265,6 @@ LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, const bool multiply, 
         memcpy(rest, c, (size_t)n);
 }
 
-static void combine_quantized(const lnt_qpair *p, int64_t n)
-{
-    LNT_ASSERT(p->a_step || n <= 1);
-    if (n == 0)
-        return;
-    if (!p->b_step)
-        combine_row(p, n, false, false);
-    else if (p->multiply)
-        combine_row(p, n, true, true);
-    else
-        combine_row(p, n, false, true);
-}
-
 /* to[] is out of reach of the stores. */
 static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uint8_t *y)
 {
@@ -294,6 +281,40 @@ static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uin
     for (; i < n; i++)
         y[i] = to[x[i]];
 }
+
+static void combine_quantized(const lnt_qpair *p, int64_t n)
+{
+    LNT_ASSERT(p->a_step || n <= 1);
+    if (n == 0)
+        return;
+    if (!p->b_step)
+        combine_row(p, n, false, false);
+    else if (p->multiply)
+        combine_row(p, n, true, true);
+    else
+        combine_row(p, n, false, true);
+}
+
+#if defined(LNT_SIMD_AVX512)
+/* What one number does to many bytes is looked up in less time than it is computed in, after all 256 of them. */
+static void combine_or_look_up(const lnt_qpair *p, int64_t n)
+{
+    enum { MANY = 1024 };
+    uint8_t to[256];
+    lnt_qpair all = *p;
+    if (p->b_step || n < MANY) {
+        combine_quantized(p, n);
+        return;
+    }
+    for (unsigned i = 0; i < sizeof to; i++)
+        to[i] = (uint8_t)i;
+    all.a = all.c = to;
+    combine_quantized(&all, sizeof to);
+    look_up(to, p->a, n, p->c);
+}
+#else
+#define combine_or_look_up combine_quantized
+#endif
 
 /* Vectors first, then eights, whose bytes are added up in lanes of 16 bits. */
 LNT_INLINE int32_t sum_of(const uint8_t *x, int64_t n)
@@ -386,5 +407,5 @@ const lnt_int8_kernels LNT_SIMD_NAME(lnt_int8) = {.quantize = quantize,
                                                   .store_dequantized = store_dequantized,
                                                   .store_integers = INTEGERS ? store_integers : NULL,
                                                   .store_requantized = REQUANTIZES ? store_requantized : NULL,
-                                                  .combine_quantized = COMBINES ? combine_quantized : NULL,
+                                                  .combine_quantized = COMBINES ? combine_or_look_up : NULL,
                                                   .look_up = LOOKS_UP ? look_up : NULL};

@@ -25,6 +25,7 @@ def pairs(rng, dtype):
     whole = np.iinfo(dtype)
     shapes = [([n], [n]) for n in (*range(1, 200, 3), 1000)] + [([n], [1]) for n in range(1, 200, 7)]
     shapes += [([1], [n]) for n in range(2, 200, 9)] + [([2, 3, 77], [3, 1]), ([3, 1], [2, 3, 77]), ([5, 4], [4])]
+    shapes += [([1500], [1]), ([2, 1100], [2, 1])]
     return [[rng.integers(whole.min, whole.max + 1, s).astype(dtype) for s in two] for two in shapes]
 
 
