@@ -202,7 +202,8 @@ static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
     else
         lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
     read_zeros(&job, s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2));
-    return lnt_parallel(k, p->rows, 1 + 16384 / (p->n + 1), convert_rows, &job);
+    const int64_t grain = p->n == 1 ? 8192 : 1 + 16384 / (p->n + 1); /* whole vectors of single elements */
+    return lnt_parallel(k, p->rows, grain, convert_rows, &job);
 }
 
 static lnt_status run_quantize(lnt_kernel *k, const lnt_step *s)
