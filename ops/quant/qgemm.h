@@ -80,6 +80,22 @@ static inline size_t lnt_qresult_bytes(lnt_qresult r)
     return r == LNT_QRESULT_INT8 ? 1 : 4;
 }
 
+/* A product whose results are integers, of rows of at most LNT_QTHIN bytes that follow one another without padding.
+ * With the columns' zeros
+ *
+ *     y[r * columns + n] = acc_bias[n] + sum over k of (a[r * depth + k] ^ flip) * (panel's weight k of n - zeros[n])
+ */
+typedef struct lnt_qthin {
+    const uint8_t *a;
+    size_t rows, depth, columns;
+    const int8_t *panels; /* of all columns */
+    const int32_t *acc_bias, *zeros;
+    int32_t *y;
+    uint8_t flip;
+} lnt_qthin;
+
+enum { LNT_QTHIN = 128 };
+
 /* Has a level a kernel that makes integers itself? */
 #if defined(__x86_64__)
 enum { LNT_QTILES_OF_INTEGERS = true };
@@ -99,6 +115,7 @@ typedef struct lnt_qgemm_kernels {
     /* NULL, or the tile as rows of *to from `first` on, without accumulators in memory; false, and nothing done, if it
      * is none that is computed so. */
     bool (*integers)(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first);
+    void (*thin)(const lnt_qthin *t); /* or NULL */
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;
 

@@ -329,6 +329,122 @@ static void tile(const lnt_qproduct *p)
         multiply_rows(p, first, p->rows - first < ROWS ? p->rows - first : ROWS, done);
 }
 
+/* ---- short rows ---- */
+
+#define THIN_SUMS 0
+#define THIN_A 1
+#define THIN_B 2
+#define THIN_ZEROS 3
+#define THIN_ONES 4
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The zero points of a panel's columns, negated, as weights of short rows; 128 is one more than there can be, which
+ * `ones` add. */
+typedef struct thin_zeros {
+    _Alignas(CHUNK) int8_t zeros[PANEL_BYTES], ones[PANEL_BYTES];
+    bool has_ones;
+} thin_zeros;
+
+static void find_zeros(const int32_t *zeros, size_t depth, thin_zeros *to)
+{
+    const __m512i first = _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0);
+    const __m512i negative =
+        _mm512_sub_epi8(_mm512_setzero_si512(), _mm512_shuffle_epi8(_mm512_loadu_si512(zeros), first));
+    const __mmask64 most = _mm512_cmpeq_epi8_mask(negative, _mm512_set1_epi8(INT8_MIN));
+    __m512i ones = _mm512_maskz_set1_epi8(most, 1), rest = _mm512_sub_epi8(negative, ones);
+    to->has_ones = most != 0;
+    for (size_t k = 0; k < depth; k += 4) {
+        const __m512i kept = _mm512_set1_epi32(depth - k < 4 ? (1 << 8 * (depth - k)) - 1 : -1);
+        _mm512_store_si512(to->zeros + k * LNT_QPANEL, _mm512_and_si512(rest, kept));
+        _mm512_store_si512(to->ones + k * LNT_QPANEL, _mm512_and_si512(ones, kept));
+    }
+    IN_MEMORY(*to);
+}
+
+static void shape_thin(unsigned rows, unsigned quads, unsigned columns)
+{
+    shapes s = {.palette = 1,
+                .row_bytes = {[THIN_A] = (uint16_t)(4 * quads)},
+                .rows = {[THIN_SUMS] = (uint8_t)rows, [THIN_A] = (uint8_t)rows}};
+    s.row_bytes[THIN_SUMS] = s.row_bytes[THIN_B] = s.row_bytes[THIN_ZEROS] = s.row_bytes[THIN_ONES] =
+        (uint16_t)(4 * columns);
+    s.rows[THIN_B] = s.rows[THIN_ZEROS] = s.rows[THIN_ONES] = (uint8_t)quads;
+    IN_MEMORY(s);
+    _tile_loadconfig(&s);
+}
+
+/* Some of the rows' elements from k on times those of the panel from column n on. The last rows of a product begin
+ * early enough to be as many as others, and are read from a copy: behind them may be nothing. */
+static void thin_panel(const lnt_qthin *t, size_t begin, size_t end, size_t k, size_t n)
+{
+    const size_t step = t->columns * sizeof *t->y, quads = (t->depth + 3) / 4,
+                 depth = least(t->depth - k, CHUNK);
+    const unsigned rows = (unsigned)least(t->rows, ROWS);
+    const __mmask64 bytes = ~(__mmask64)0 >> (CHUNK - depth);
+    const __m512i flip = _mm512_set1_epi8((char)t->flip);
+    _Alignas(CHUNK) uint8_t copy[ROWS * CHUNK];
+    thin_zeros z;
+    find_zeros(t->zeros + n, depth, &z);
+    _tile_loadd(THIN_B, t->panels + n * 4 * quads + k * LNT_QPANEL, CHUNK);
+    _tile_loadd(THIN_ZEROS, z.zeros, CHUNK);
+    _tile_loadd(THIN_ONES, z.ones, CHUNK);
+    for (size_t row = begin; row < end; row += ROWS) {
+        const bool ends = row + ROWS > t->rows || (row + ROWS == t->rows && depth % 4);
+        const size_t first = ends ? t->rows - rows : row;
+        const uint8_t *a = t->a + first * t->depth + k;
+        int32_t *y = t->y + first * t->columns + n;
+        size_t a_step = t->depth;
+        if (ends || t->flip) {
+            for (unsigned r = 0; r < rows; r++) {
+                const __m512i x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(bytes, a + r * t->depth), flip);
+                _mm512_store_si512(copy + r * CHUNK, k && first + r < row ? _mm512_setzero_si512() : x);
+            }
+            IN_MEMORY(copy);
+            a = copy;
+            a_step = CHUNK;
+        }
+        for (unsigned r = 0; r < rows && row + ROWS < end; r++)
+            _mm_prefetch((const char *)y + (ROWS + r) * step, _MM_HINT_T0);
+        _tile_loadd(THIN_A, a, a_step);
+        if (k == 0)
+            _tile_loadd(THIN_SUMS, t->acc_bias + n, 0);
+        else
+            _tile_loadd(THIN_SUMS, y, step);
+        _tile_dpbusd(THIN_SUMS, THIN_A, THIN_B);
+        _tile_dpbusd(THIN_SUMS, THIN_A, THIN_ZEROS);
+        if (z.has_ones)
+            _tile_dpbusd(THIN_SUMS, THIN_A, THIN_ONES);
+        _tile_stored(THIN_SUMS, y, step);
+    }
+}
+
+/* Rows whose results stay in the first-level cache at a time, no rest of a few. To shape registers takes as long as
+ * some products. */
+static void thin(const lnt_qthin *t)
+{
+    enum { RESULTS = 8 * 1024 };
+    const unsigned rows = (unsigned)least(t->rows, ROWS);
+    const size_t some = RESULTS / t->columns / ROWS * ROWS, at_once = some > 4 * ROWS ? some : 4 * ROWS;
+    unsigned shaped = 0;
+    for (size_t row = 0, end; row < t->rows; row = end) {
+        end = t->rows - row < at_once + ROWS ? t->rows : row + at_once;
+        for (size_t k = 0; k < t->depth; k += CHUNK)
+            for (size_t n = 0; n < t->columns; n += LNT_QPANEL) {
+                const unsigned quads = (unsigned)(least(t->depth - k, CHUNK) + 3) / 4,
+                               columns = (unsigned)least(t->columns - n, LNT_QPANEL);
+                if (shaped != quads * CHUNK + columns)
+                    shape_thin(rows, quads, columns);
+                shaped = quads * CHUNK + columns;
+                thin_panel(t, row, end, k, n);
+            }
+    }
+    _tile_release();
+}
+
 static void depthwise(const lnt_qdepthwise *d)
 {
     lnt_qgemm_avx512vnni.depthwise(d);
@@ -340,4 +456,5 @@ const lnt_qgemm_kernels lnt_qgemm_amx = {.rows = LNT_QROWS_MAX,
                                          .fewer_panels = true,
                                          .tile = tile,
                                          .integers = multiply_integers,
+                                         .thin = thin,
                                          .depthwise = depthwise};

@@ -59,6 +59,7 @@ typedef struct qmatmul {
     bool a_signed, b_signed, y_signed;
     bool direct;                   /* rows of A are read in place */
     bool each_row;                 /* has a scale or a zero point of its own */
+    bool thin;                     /* lnt_qthin */
     bool pack;                     /* B is packed in each run */
     bool columns_known, all_known; /* at bind: columns, and requant too */
     int64_t n_columns;
@@ -74,6 +75,7 @@ typedef struct qmatmul_job {
     const void *a;
     const uint8_t *rows;
     uint8_t *made; /* rows that are not read in place */
+    const int8_t *packed;
     void *y;
     columns columns;
     requant requant;
@@ -340,6 +342,59 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
                                                            .high = p->plan.high});
 }
 
+/* ---- short rows whose results are integers ---- */
+
+enum {
+    THIN_ROWS_MIN = 24,
+    THIN_ITEM = 64,         /* rows */
+    THIN_STORE_WORK = 64,   /* multiply-adds that take as long as a result that is stored */
+    THIN_WORK_MIN = 1 << 19 /* of them are worth a thread's while */
+};
+
+static bool is_thin(const lnt_site *site, const qmatmul *p, int64_t rows)
+{
+    return site->kernels->qgemm->thin && site->node->op->id == LNT_ID_MatMulInteger && !p->each_row &&
+           p->K <= LNT_QTHIN && rows >= THIN_ROWS_MIN;
+}
+
+static int64_t thin_items(const qmatmul *p)
+{
+    return (p->plan.rows + THIN_ITEM - 1) / THIN_ITEM;
+}
+
+static lnt_status run_thin_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const qmatmul_job *j = arg;
+    const qmatmul *p = j->p;
+    const int64_t items = thin_items(p), panel_bytes = p->plan.row_bytes * LNT_QPANEL;
+    (void)k, (void)thread;
+    for (int64_t n; begin < end; begin += n) {
+        const int64_t product = begin / items, item = begin % items, row = item * THIN_ITEM;
+        const int64_t a = p->plan.products > 1 ? lnt_axes_offset(&p->a, product) : 0;
+        const int64_t panel = p->matrix[product] * p->plan.panels;
+        n = lnt_least(items - item, end - begin);
+        p->plan.kernels->thin(&(lnt_qthin){
+            .a = (const uint8_t *)j->a + a + row * p->K,
+            .rows = (size_t)lnt_least(n * THIN_ITEM, p->plan.rows - row),
+            .depth = (size_t)p->K,
+            .columns = (size_t)p->N,
+            .panels = j->packed + panel * panel_bytes,
+            .acc_bias = j->requant.acc_bias + panel * LNT_QPANEL,
+            .zeros = j->columns.zero + panel * LNT_QPANEL,
+            .y = (int32_t *)j->y + (product * p->plan.rows + row) * p->N,
+            .flip = p->a_signed ? 0x80 : 0,
+        });
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_thin(lnt_kernel *k, qmatmul_job *j)
+{
+    const qmatmul *p = j->p;
+    const int64_t work = THIN_ITEM * p->N * (p->K + THIN_STORE_WORK);
+    return lnt_parallel(k, p->plan.products * thin_items(p), 1 + THIN_WORK_MIN / work, run_thin_rows, j);
+}
+
 /* ---- run ---- */
 
 static lnt_status make_rows(lnt_kernel *k, const lnt_step *s, qmatmul_job *j)
@@ -366,7 +421,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
                        .y = lnt_out(k, s, 0),
                        .columns = p->columns,
                        .requant = p->requant};
-    const int8_t *packed = p->pack ? (int8_t *)scratch + p->b_at : lnt_in(k, s, o->b);
+    const int8_t *packed = job.packed = p->pack ? (int8_t *)scratch + p->b_at : lnt_in(k, s, o->b);
     for (unsigned i = 0; i < p->own_inputs; i++)
         job.data[i] = lnt_in(k, s, i);
     job.y_zero = int_of(&job, o->y_zero, 0);
@@ -383,6 +438,8 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
     }
     if (!p->all_known && !p->each_row)
         fill_requant(&job, 0, 0, p->n_columns, &job.requant);
+    if (LNT_QTILES_OF_INTEGERS && p->thin)
+        return run_thin(k, &job);
     const lnt_qgemm_call call = {
         .plan = &p->plan,
         .step = s,
@@ -473,6 +530,8 @@ static lnt_status bind_record(lnt_site *site, qmatmul *p)
                 site->err, LNT_E_LIMIT, "matrix B is too large");
     lnt_qgemm_plan_weights(&p->plan, &p->record, b);
     p->pack = !b->packed;
+    p->thin = LNT_QTILES_OF_INTEGERS && is_thin(site, p, matrices == 1 ? p->a_rows : p->M);
+    p->direct |= p->thin;
     p->n_columns = matrices * p->plan.panels * LNT_QPANEL;
     p->a_at = lnt_round_up((size_t)p->n_columns * ARRAYS * sizeof(int32_t), LNT_ALIGN);
     p->b_at = p->a_at + (p->direct ? 0 : lnt_round_up((size_t)(p->a_rows * p->plan.row_bytes), LNT_ALIGN));

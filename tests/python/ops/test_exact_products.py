@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 import differential_cases
 import exact_products
 import microsoft_cases
-from harness import reference
+from harness import import_package, reference
 from small_int8 import bytes_of, element_type, model_of as graph_of
 from test_differential import by_onnxruntime, feed_of, model_of
 
@@ -95,3 +95,24 @@ def alone(model, feed):
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, feed)
     except Exception:  # of many kinds
         return None
+
+
+@pytest.mark.parametrize("a", [np.uint8, np.int8])
+@pytest.mark.parametrize("b", [np.uint8, np.int8])
+@pytest.mark.parametrize("rows, depth, columns", [(4, 3, 1), (24, 1, 16), (29, 16, 15), (70, 70, 40), (150, 101, 200), (1000, 64, 16),
+                                                  (33, 128, 33), (40, 129, 20), (513, 5, 70)])
+def test_short_rows_are_exact(a, b, rows, depth, columns):
+    """Zero points of each column, the extremes among them; the same weights for a batch, and weights of its own."""
+    rng, linnet = np.random.default_rng(7), import_package()
+    x, w, v = bytes_of(rng, a, 2, rows, depth), bytes_of(rng, b, depth, columns), bytes_of(rng, b, 2, depth, columns)
+    info = np.iinfo(b)
+    zeros = rng.choice(np.array([info.min, info.min + 1, 3, info.max], b), columns)
+    constants = {"w": w, "v": v, "za": np.array(77, a), "zb": zeros, "least": np.array(info.min, b)}
+    nodes = [helper.make_node("MatMulInteger", ["x", "w", "za", "zb"], ["y"]),
+             helper.make_node("MatMulInteger", ["x", "v", "za", "least"], ["z"])]
+    model = graph_of(nodes, [("x", element_type(x.dtype), x.shape)], [(n, TensorProto.INT32, None) for n in "yz"], constants)
+    options = linnet.SessionOptions()
+    for options.intra_op_num_threads in (1, 3):
+        y, z = linnet.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+        wide = x.astype(np.int32) - 77
+        assert np.array_equal(y, wide @ (w.astype(np.int32) - zeros)) and np.array_equal(z, wide @ (v.astype(np.int32) - info.min))
