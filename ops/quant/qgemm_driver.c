@@ -97,13 +97,6 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
     const int64_t first = panel * LNT_QPANEL, column = product * p->columns + first;
     const int64_t columns = p->columns - first < LNT_QPANEL ? p->columns - first : LNT_QPANEL;
     const int32_t *all_sums = (const int32_t *)(const void *)(call->b + p->sums_at);
-    float *y[LNT_QROWS_BLOCK];
-    const float *residual[LNT_QROWS_BLOCK];
-    for (unsigned i = 0; i < n; i++) {
-        y[i] = call->c + set->out[from + i] + first;
-        if (call->residual)
-            residual[i] = call->residual + set->out[from + i] + first;
-    }
     const lnt_dequantize_tile tile = {.acc = acc,
                                       .rows = n,
                                       .columns = (unsigned)columns,
@@ -112,8 +105,9 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
                                       .sums = all_sums + (product * p->panels + panel) * LNT_QPANEL,
                                       .scales = call->scales + column,
                                       .bias = call->bias ? call->bias + column : NULL,
-                                      .y = y,
-                                      .residual = call->residual ? residual : NULL,
+                                      .y = call->c + first,
+                                      .residual = call->residual ? call->residual + first : NULL,
+                                      .out = set->out + from,
                                       .low = p->low,
                                       .high = p->high};
     p->int8->store_dequantized(&tile);

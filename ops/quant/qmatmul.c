@@ -319,27 +319,23 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
     const qmatmul *p = j->p;
     unsigned width;
     const int64_t first = panel * LNT_QPANEL, at = requant_at(p, product, panel, &width);
-    float *y[LNT_QROWS_MAX];
-    const float *residual[LNT_QROWS_MAX];
-    for (unsigned i = 0; i < n; i++) {
-        const int64_t out = set->out[from + i] + first;
-        y[i] = call->c + out;
-        residual[i] = call->residual ? call->residual + out : NULL;
-    }
-    p->plan.int8->store_dequantized(&(lnt_dequantize_tile){.acc = acc,
-                                                           .rows = n,
-                                                           .columns = width,
-                                                           .scale = set->scale + from,
-                                                           .zero = set->zero + from,
-                                                           .sums = j->columns.sums + at,
-                                                           .scales = j->columns.scale + at,
-                                                           .row = j->columns.zeros ? set->sum + from : NULL,
-                                                           .zeros = j->columns.zero + at,
-                                                           .bias = call->bias ? call->bias + first : NULL,
-                                                           .y = y,
-                                                           .residual = call->residual ? residual : NULL,
-                                                           .low = p->plan.low,
-                                                           .high = p->plan.high});
+    p->plan.int8->store_dequantized(
+        &(lnt_dequantize_tile){.acc = acc,
+                               .rows = n,
+                               .columns = width,
+                               .scale = set->scale + from,
+                               .zero = set->zero + from,
+                               .alike = !p->each_row,
+                               .sums = j->columns.sums + at,
+                               .scales = j->columns.scale + at,
+                               .row = j->columns.zeros ? set->sum + from : NULL,
+                               .zeros = j->columns.zero + at,
+                               .bias = call->bias ? call->bias + first : NULL,
+                               .y = call->c + first,
+                               .residual = call->residual ? call->residual + first : NULL,
+                               .out = set->out + from,
+                               .low = p->plan.low,
+                               .high = p->plan.high});
 }
 
 /* ---- short rows whose results are integers ---- */

@@ -151,24 +151,25 @@ static void recur_panels(const lnt_recurrence *r, size_t panel, size_t n)
     const lnt_rnn *m = c->m;
     const size_t at = (size_t)r->direction * m->row + panel * LNT_QPANEL;
     const int32_t *sums = (const int32_t *)(const void *)(c->r_int8 + m->int8.r_sums_at);
-    float *y[LNT_TILE_ROWS_MAX];
+    float *y = r->set->gates[0] + panel * LNT_QPANEL;
+    int64_t out[LNT_TILE_ROWS_MAX];
     int32_t acc[PANELS_AT_ONCE * LNT_QPANEL];
     for (unsigned i = 0; i < r->set->n; i++)
-        y[i] = r->set->gates[i] + panel * LNT_QPANEL;
+        out[i] = r->set->gates[i] - r->set->gates[0];
     accumulate_panels(r, at / LNT_QPANEL, n, acc);
-    m->int8.plan.int8->store_dequantized(
-        &(lnt_dequantize_tile){.acc = acc,
-                               .rows = r->set->n,
-                               .columns = (unsigned)n * LNT_QPANEL,
-                               .scale = r->scale,
-                               .zero = r->zero,
-                               .sums = sums + at,
-                               .scales = c->r_scale + at,
-                               .bias = c->bias_r ? c->bias_r + at : NULL,
-                               .y = y,
-                               .residual = r->accumulate ? (const float *const *)y : NULL,
-                               .low = -INFINITY,
-                               .high = INFINITY});
+    m->int8.plan.int8->store_dequantized(&(lnt_dequantize_tile){.acc = acc,
+                                                                .rows = r->set->n,
+                                                                .columns = (unsigned)n * LNT_QPANEL,
+                                                                .scale = r->scale,
+                                                                .zero = r->zero,
+                                                                .sums = sums + at,
+                                                                .scales = c->r_scale + at,
+                                                                .bias = c->bias_r ? c->bias_r + at : NULL,
+                                                                .y = y,
+                                                                .residual = r->accumulate ? y : NULL,
+                                                                .out = out,
+                                                                .low = -INFINITY,
+                                                                .high = INFINITY});
 }
 
 /* All threads read the quantized states: the new ones may take the place of the old here. */

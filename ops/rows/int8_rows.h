@@ -16,12 +16,14 @@ typedef struct lnt_dequantize_tile {
     unsigned rows, columns;
     const float *scale, *bias;    /* scale of each row; bias of each column, or NULL */
     const int32_t *zero;          /* zero point of each row */
+    bool alike;                   /* rows have the first one's scale and zero point */
     const int32_t *sums;          /* of the columns' weights, as far as a row of acc */
     const float *scales;          /* of each column */
     const int32_t *row,
         *zeros; /* sum of each row of A, the columns' zero points as far as acc; row NULL: none */
-    float *const *y;              /* rows of the output */
-    const float *const *residual; /* rows to be added, or NULL */
+    float *y;   /* row r of the output is at y + out[r], */
+    const float *residual; /* and what is added to it at residual + out[r], or NULL */
+    const int64_t *out;
     float low, high;
 } lnt_dequantize_tile;
 

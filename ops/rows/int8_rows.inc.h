@@ -74,34 +74,34 @@ LNT_INLINE void dequantize_columns(const lnt_dequantize_tile *t, unsigned j, con
                                    unsigned n, const bool whole)
 {
     const vf low = v_splat(t->low), high = v_splat(t->high);
-    vf factors[VECTORS], bias[VECTORS];
+    vf bias[VECTORS], scales[VECTORS];
     vu taken[VECTORS];
     UNROLL_FOR(4, unsigned i = 0; i < vectors; i++) {
         const unsigned at = j + i * VL;
-        factors[i] = whole ? v_load(t->scales + at) : v_load_n(t->scales + at, n);
         bias[i] = !t->bias ? v_splat(0) : whole ? v_load(t->bias + at) : v_load_n(t->bias + at, n);
-        taken[i] = (vu)vi_splat(t->zero[0]) * (vu)vi_load(t->sums + at);
     }
-    for (unsigned r = 0; r < t->rows; r++) {
-        const float *residual = t->residual ? t->residual[r] : NULL;
-        float *y = t->y[r];
-        const vf scale = v_splat(t->scale[r]);
-        if (r > 0 && t->zero[r] != t->zero[r - 1])
-            UNROLL_FOR(4, unsigned i = 0; i < vectors; i++)
-                taken[i] = (vu)vi_splat(t->zero[r]) * (vu)vi_load(t->sums + j + i * VL);
+    const int32_t *from = t->acc + j;
+    for (unsigned r = 0; r < t->rows; r++, from += LNT_QPANEL) {
+        const int64_t out = t->out[r] + j;
+        if (r == 0 || !t->alike)
+            UNROLL_FOR(4, unsigned i = 0; i < vectors; i++) {
+                const unsigned at = j + i * VL;
+                scales[i] =
+                    v_splat(t->scale[r]) * (whole ? v_load(t->scales + at) : v_load_n(t->scales + at, n));
+                taken[i] = (vu)vi_splat(t->zero[r]) * (vu)vi_load(t->sums + at);
+            }
         UNROLL_FOR(4, unsigned i = 0; i < vectors; i++) {
-            const unsigned at = j + i * VL;
-            vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + at) - taken[i];
+            vu acc = (vu)vi_load(from + i * VL) - taken[i];
             if (t->row)
-                acc -= (vu)vi_splat(t->row[r]) * (vu)vi_load(t->zeros + at);
-            vf v = vi_float((vi)acc) * (scale * factors[i]) + bias[i];
-            if (residual)
-                v += whole ? v_load(residual + at) : v_load_n(residual + at, n);
+                acc -= (vu)vi_splat(t->row[r]) * (vu)vi_load(t->zeros + j + i * VL);
+            vf v = vi_float((vi)acc) * scales[i] + bias[i];
+            if (t->residual)
+                v += whole ? v_load(t->residual + out + i * VL) : v_load_n(t->residual + out, n);
             v = v_min(high, v_max(low, v));
             if (whole)
-                v_store(y + at, v);
+                v_store(t->y + out + i * VL, v);
             else
-                v_store_n(y + at, v, n);
+                v_store_n(t->y + out, v, n);
         }
     }
 }
