@@ -53,6 +53,15 @@ typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 
+/* Any number of rows, LNT_THIN_ROWS or more, each some floats behind the one before: the first are a[0] and c[0]. One
+ * tap, scale 1, no residual, nothing accumulated. Sums are those of a tile of the most rows. */
+#if defined(__x86_64__)
+enum { LNT_HAS_THIN_TILES = !LNT_TRIMMED };
+#else
+enum { LNT_HAS_THIN_TILES = false };
+#endif
+typedef void (*lnt_thin_fn)(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step);
+
 /* What elements of B are, as the file has them: others than floats are widened on the way. */
 typedef enum lnt_b_form { LNT_B_F32, LNT_B_F16, LNT_B_BF16, LNT_B_FORMS } lnt_b_form;
 
@@ -64,6 +73,7 @@ typedef struct lnt_gemm_kernels {
     unsigned tall_rows;   /* most rows where columns are LNT_TALL_COLUMNS or fewer: tile_rows, or more */
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tall_rows */
     lnt_narrow_fn narrow;                    /* NULL: few columns go as others do */
+    lnt_thin_fn thin;                        /* NULL: short rows go as others do */
     /* By the form of B, LNT_B_F32 being NULL. A tile of one row from b_half; and elements, a multiple of 16 of them. */
     lnt_tile_fn row[LNT_B_FORMS];
     void (*widen[LNT_B_FORMS])(const uint16_t *from, float *to, size_t n);

@@ -23,11 +23,14 @@
 /* What all levels' tiles keep to. */
 enum {
     LNT_TILE_ROWS_MAX = 10,
-    LNT_TALL_COLUMNS = 32,        /* tiles of as many or fewer are tall */
-    LNT_FETCH_STEP = 4,           /* elements of K for which a tile fetches ahead once */
-    LNT_FAR_FLOATS = 256 * 1024,  /* more will not come from a second-level cache */
-    LNT_NARROW_COLUMNS = 12,      /* as many or fewer: see lnt_narrow_fn */
-    LNT_NARROW_ROWS = 8           /* go well together there */
+    LNT_TALL_COLUMNS = 32,       /* tiles of as many or fewer are tall */
+    LNT_FETCH_STEP = 4,          /* elements of K for which a tile fetches ahead once */
+    LNT_FAR_FLOATS = 256 * 1024, /* more will not come from a second-level cache */
+    LNT_NARROW_COLUMNS = 12,     /* as many or fewer: see lnt_narrow_fn */
+    LNT_NARROW_ROWS = 8,         /* go well together there */
+    LNT_THIN_ROWS = 8,           /* go together where rows are short, see lnt_thin_fn: */
+    LNT_THIN_DEPTH = 64,         /* as many elements or fewer, of a vector of columns, */
+    LNT_THIN_FLOATS = 256        /* or so many in all of B */
 };
 
 /* Tiles of halves (ops/gemm/gemm_fp16.c): sums of so many products are halves, one after the other rounded to 2**-12 of

@@ -74,6 +74,14 @@ static size_t widened_floats(const lnt_gemm_plan *p)
     return (size_t)(panels * taps * depth) * LNT_PANEL;
 }
 
+/* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's. */
+static bool is_thin(const lnt_gemm_plan *p)
+{
+    return p->kernels->thin && p->a_offset && !p->narrow && p->scale == 1.0f &&
+           p->rows >= 2 * LNT_THIN_ROWS &&
+           (p->columns <= LNT_PANEL ? p->depth <= LNT_THIN_DEPTH : p->depth * p->columns <= LNT_THIN_FLOATS);
+}
+
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
     LNT_ASSERT(p->b_form == LNT_B_F32 || p->b_row == LNT_PANEL);
@@ -89,6 +97,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
+    p->thin = LNT_HAS_THIN_TILES && is_thin(p);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
     const int64_t together = p->kernels->tile_panels,
@@ -173,6 +182,12 @@ static depth_range depth_block(const block *b, size_t i)
 /* Who says where they begin; trimmed libraries may have none of these. */
 enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul || LNT_HAS_PLAIN_CONV };
 
+/* Are a block's rows one tile? */
+static bool is_one_tile(const lnt_gemm_call *call)
+{
+    return LNT_HAS_THIN_TILES && call->plan->thin && !call->residual;
+}
+
 /* Of a matrix, without the callback: short sums take no longer than it. */
 static void find_even_rows(block *b, const depth_range *r)
 {
@@ -186,7 +201,8 @@ static void find_even_rows(block *b, const depth_range *r)
     float *c = lnt_moved(call->c, out - call->c_first, element);
     if (call->residual)
         residual = lnt_moved(call->residual, out, element);
-    for (unsigned t = 0, first = 0, next; t < b->tiles; t++, first = next) {
+    const unsigned tiles = is_one_tile(call) ? 1 : b->tiles;
+    for (unsigned t = 0, first = 0, next; t < tiles; t++, first = next) {
         lnt_row_set *set = &b->set[t];
         next = tile_begin(b, t + 1);
         set->tap = 0;
@@ -482,6 +498,11 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
             const void *next = p->kernels->fetches ? read_next(b, i, stop) : NULL;
             if ((LNT_HAS_HALVES || !LNT_TRIMMED) && n >= p->in_place)
                 make_panels(k, b, &r, n, stop - n, scratch, &near, &tile);
+            if (is_one_tile(b->call)) {
+                place_tile(b, 0, &near, &tile, n, stop);
+                p->kernels->thin(&tile, b->rows, (size_t)p->row_step, p->columns);
+                continue;
+            }
             for (unsigned t = 0, first = 0, behind; t < b->tiles; t++, first = behind) {
                 behind = tile_begin(b, t + 1);
                 if (LNT_TRIMMED || t == 0 || !are_alike(&b->set[t - 1], &b->set[t]))

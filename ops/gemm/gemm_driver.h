@@ -62,6 +62,7 @@ struct lnt_gemm_plan {
 
     /* Set by lnt_gemm_plan_blocks. */
     bool narrow;      /* so few columns that they are laid out one by one */
+    bool thin;        /* rows are so short that a block's are one tile */
     bool widens;      /* B is not of floats, or in panels: a few panels at a time become that in scratch memory */
     bool gathers_all; /* rows_of must gather: in place, rows would push each other out of the cache */
     unsigned tile_rows;

@@ -624,6 +624,50 @@ static void narrow(const lnt_tile *t, unsigned rows)
     }
 }
 
+/* ---- short rows: more is lost between tiles than in them ---- */
+
+#if LNT_VL == 16
+
+/* The first vector of columns from n on: LNT_THIN_ROWS rows, one of A and one of C so far apart. */
+static __attribute__((noinline)) void thin_part(const lnt_tile *t, const float *a, size_t a_step, float *c,
+                                                size_t c_step, size_t n)
+{
+    const float *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
+    const size_t left = t->columns - n, b_row = t->b_row;
+    const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
+    const vf low = v_splat(t->low), high = v_splat(t->high);
+    const vf bias = t->bias ? v_load_n(t->bias + n, lanes) : v_splat(0);
+    vf acc[LNT_THIN_ROWS];
+    UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+        acc[i] = bias;
+    for (const float *const end = a + t->depth; a < end; a++, b += b_row) {
+        const vf row = v_load(b);
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] = v_fma(v_splat(a[i * a_step]), row, acc[i]);
+    }
+    if (t->low != -INFINITY || t->high != INFINITY)
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] = v_min(high, v_max(low, acc[i]));
+    UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++, c += c_step)
+        v_store_n(c + n, acc[i], lanes);
+}
+
+/* The last rows begin early enough to be as many as others. */
+static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
+{
+    LNT_ASSERT(rows >= LNT_THIN_ROWS && t->taps <= 1);
+    for (size_t row = 0; row < rows; row += LNT_THIN_ROWS) {
+        const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
+        for (size_t n = t->first; n < t->columns; n += LNT_VL)
+            thin_part(t, t->a[0] + first * a_step, a_step, t->c[0] + first * c_step, c_step, n);
+    }
+}
+
+#define THIN thin
+#else
+#define THIN NULL
+#endif
+
 /* ---- the machine itself ---- */
 
 /* As many chains as the largest tile has accumulators: nothing but multiply-adds. */
@@ -649,7 +693,7 @@ static void fma_chains(size_t rounds, float *sink)
 #define GEMM_KERNELS                                                                                         \
     .element = sizeof(float), .tile_rows = TILE_ROWS, .tall_rows = TALL_ROWS,                                \
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL, .depth_block = DEPTH_BLOCK, .narrow = narrow,         \
-    .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},                                                  \
+    .thin = THIN, .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},                                    \
     .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)}, .lanes = LNT_VL, .fetches = LNT_VL > 4,    \
     .fma = fma_chains, .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL
 
