@@ -367,12 +367,11 @@ static void find_zeros(const int32_t *zeros, size_t depth, thin_zeros *to)
 
 static void shape_thin(unsigned rows, unsigned quads, unsigned columns)
 {
-    shapes s = {.palette = 1,
-                .row_bytes = {[THIN_A] = (uint16_t)(4 * quads)},
-                .rows = {[THIN_SUMS] = (uint8_t)rows, [THIN_A] = (uint8_t)rows}};
-    s.row_bytes[THIN_SUMS] = s.row_bytes[THIN_B] = s.row_bytes[THIN_ZEROS] = s.row_bytes[THIN_ONES] =
-        (uint16_t)(4 * columns);
-    s.rows[THIN_B] = s.rows[THIN_ZEROS] = s.rows[THIN_ONES] = (uint8_t)quads;
+    shapes s = {.palette = 1};
+    for (unsigned i = THIN_SUMS; i <= THIN_ONES; i++)
+        s.rows[i] = (uint8_t)quads, s.row_bytes[i] = (uint16_t)(4 * columns);
+    s.rows[THIN_SUMS] = s.rows[THIN_A] = (uint8_t)rows;
+    s.row_bytes[THIN_A] = (uint16_t)(4 * quads);
     IN_MEMORY(s);
     _tile_loadconfig(&s);
 }
