@@ -93,20 +93,21 @@ static int64_t deinterleave_pairs(float *to, const float *line, int64_t n, int64
 static int64_t deinterleave_fours(float *to, const float *line, int64_t n, int64_t phase)
 {
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16, to += 4)
-        for (unsigned half = 0; half < 2; half++) { /* of the phases */
-            quad x[4];
-            for (unsigned j = 0; j < 4; j++)
-                x[j] = load_quad(line + i + 4 * j);
-            const quad a = half ? __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7)
-                                : __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5),
-                       b = half ? __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7)
-                                : __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-            const quad first = __builtin_shufflevector(a, b, 0, 1, 4, 5),
-                       second = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-            memcpy(to + 2 * half * phase, &first, sizeof first);
-            memcpy(to + (2 * half + 1) * phase, &second, sizeof second);
-        }
+    for (; i + 16 <= n; i += 16, to += 4) {
+        const quad a = load_quad(line + i), b = load_quad(line + i + 4), c = load_quad(line + i + 8),
+                   d = load_quad(line + i + 12);
+        const quad low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                   next_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+                   high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+                   next_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        const quad phases[] = {__builtin_shufflevector(low, next_low, 0, 1, 4, 5),
+                               __builtin_shufflevector(low, next_low, 2, 3, 6, 7),
+                               __builtin_shufflevector(high, next_high, 0, 1, 4, 5),
+                               __builtin_shufflevector(high, next_high, 2, 3, 6, 7)};
+#pragma GCC unroll 4
+        for (int p = 0; p < 4; p++)
+            memcpy(to + p * phase, &phases[p], sizeof phases[p]);
+    }
     return i;
 }
 
