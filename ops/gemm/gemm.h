@@ -102,15 +102,16 @@ static inline const void *lnt_b_at(lnt_b_form form, const void *b, size_t elemen
     return (const char *)b + elements * (lnt_b_is_half(form) ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Are `columns` sums over taps * depth elements of many rows had sooner along K than side by side in vectors?
- * Along K each of them costs some additions across a vector besides. */
-static inline bool lnt_is_narrow(const lnt_gemm_kernels *kernels, int64_t columns, int64_t taps,
+/* Are `columns` sums over taps * depth elements of so many rows, one at least, had sooner along K than side by side in
+ * vectors? Along K each of them costs some additions across a vector besides; and columns are laid out first. */
+static inline bool lnt_is_narrow(const lnt_gemm_kernels *kernels, int64_t rows, int64_t columns, int64_t taps,
                                  int64_t depth)
 {
-    enum { ACROSS = 5 /* vectors' worth */ };
+    enum { ACROSS = 5 /* vectors' worth */, LAID_OUT = 2 /* elements in the time of one */ };
     const int64_t lanes = kernels->lanes, vectors = (depth + lanes - 1) / lanes;
-    return kernels->narrow && columns <= LNT_NARROW_COLUMNS &&
-           columns * (taps * vectors + ACROSS) < (columns + lanes - 1) / lanes * taps * depth;
+    const int64_t saved = (columns + lanes - 1) / lanes * taps * depth - columns * (taps * vectors + ACROSS);
+    const int64_t laid_out = LNT_TRIMMED ? 0 : columns * taps * depth / (LAID_OUT * rows);
+    return kernels->narrow && columns <= LNT_NARROW_COLUMNS && saved > laid_out;
 }
 
 #endif

@@ -37,9 +37,10 @@ static bool reads_floats(const lnt_gemm_plan *p)
 /* Length of K that is done at a time. What is widened for a tile or two is read from the first-level cache. */
 static int64_t block_of_depth(const lnt_gemm_plan *p)
 {
-    const int64_t block = p->kernels->depth_block,
-                  line = LNT_PANEL * (int64_t)sizeof(float) * p->kernels->tile_panels;
-    return p->widens && p->rows <= 2 * p->kernels->tile_rows ? lnt_least(block, LNT_PANEL_BYTES / line) : block;
+    const int64_t block = p->kernels->depth_block, panels = divide_up((int64_t)p->columns, LNT_PANEL),
+                  line = LNT_PANEL * (int64_t)sizeof(float) * lnt_least(panels, p->kernels->tile_panels);
+    return p->widens && p->rows <= 2 * p->kernels->tile_rows ? lnt_least(block, LNT_WIDENED_BYTES / line)
+                                                             : block;
 }
 
 static void plan_depth(lnt_gemm_plan *p)
@@ -89,7 +90,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
     p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL && !p->packs && !p->packs_rest &&
                 !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
-                lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
+                lnt_is_narrow(p->kernels, p->rows, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
@@ -305,29 +306,37 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
 }
 
 /* The columns of B one by one, at to. */
-static void lay_out_columns(const block *b, float *to)
+static void lay_out_columns(const lnt_kernel *k, const block *b, float *to)
 {
+    enum { LINES = 32, LINE = LNT_PANEL * sizeof(float) };
     const lnt_gemm_plan *p = b->call->plan;
     const void *panel = lnt_b_at(p->b_form, b->call->b, b->call->b_offset[b->product]);
-    const size_t K = p->taps * p->depth;
-    float widened[LNT_PANEL];
-    for (size_t k = 0; k < K; k++) {
-        const float *line = lnt_b_at(p->b_form, panel, k * LNT_PANEL);
-        if (lnt_b_is_half(p->b_form))
-            p->kernels->widen[p->b_form]((const void *)line, widened, LNT_PANEL);
-        for (size_t n = 0; n < p->columns; n++)
-            to[n * K + k] = !lnt_b_is_half(p->b_form) ? line[n] : widened[n];
+    const int64_t K = (int64_t)(p->taps * p->depth), columns = (int64_t)p->columns,
+                  step = K * (int64_t)sizeof *to;
+    if (LNT_TRIMMED && !lnt_b_is_half(p->b_form)) { /* in a few bytes */
+        k->kernels->turn((char *)to, step, panel, LINE, columns, K);
+        return;
+    }
+    float widened[LINES * LNT_PANEL];
+    for (int64_t at = 0; at < K; at += LINES) {
+        const int64_t n = lnt_least(K - at, LINES);
+        const void *lines = lnt_b_at(p->b_form, panel, (size_t)at * LNT_PANEL);
+        if (lnt_b_is_half(p->b_form)) {
+            p->kernels->widen[p->b_form](lines, widened, (size_t)n * LNT_PANEL);
+            lines = widened;
+        }
+        k->kernels->turn((char *)(to + at), step, lines, LINE, columns, n);
     }
 }
 
 /* scratch: room for the columns of B, laid out, and to gather rows. */
-static void run_narrow(block *b, float *scratch)
+static void run_narrow(const lnt_kernel *k, block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
     depth_range r = depth_block(b, 0);
     lnt_tile tile = common_tile(b, &r);
     if (b->laid_out != b->product)
-        lay_out_columns(b, scratch);
+        lay_out_columns(k, b, scratch);
     b->laid_out = b->product;
     r.b = scratch;
     r.form = LNT_B_F32;
@@ -477,7 +486,7 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
     if (p->narrow) {
-        run_narrow(b, scratch);
+        run_narrow(k, b, scratch);
         return;
     }
     const size_t fit = columns_at_once(b), end = b->column + b->columns;
