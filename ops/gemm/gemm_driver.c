@@ -78,7 +78,7 @@ static size_t widened_floats(const lnt_gemm_plan *p)
 /* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's. */
 static bool is_thin(const lnt_gemm_plan *p)
 {
-    return p->kernels->thin && p->a_offset && !p->narrow && p->scale == 1.0f &&
+    return p->kernels->thin && p->a_offset && !p->narrow && !p->row_bias && p->scale == 1.0f &&
            p->rows >= 2 * LNT_THIN_ROWS &&
            (p->columns <= LNT_PANEL ? p->depth <= LNT_THIN_DEPTH : p->depth * p->columns <= LNT_THIN_FLOATS);
 }
