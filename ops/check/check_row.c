@@ -6,8 +6,9 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/quant/qparams.h"
+#include "ops/data/order.h"
 #include "ops/image/pool_kernels.h"
+#include "ops/quant/qparams.h"
 #include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
@@ -336,6 +337,50 @@ static void check_first_beyond(bench *t)
     compare(t, "first_beyond", 0, (float)t->kernels->first_beyond(x, t->n, limit, least), (double)want, 0);
 }
 
+/* Lists of the smallest keys of columns, against one list at a time. */
+static void check_insert_columns(bench *t)
+{
+    enum { COLUMNS = 32, MOST = 7, ELEMENTS = 20 };
+    const int64_t n = 8 * (1 + (int64_t)below(t, COLUMNS / 8)), k = 1 + (int64_t)below(t, MOST);
+    int64_t keys[MOST * COLUMNS], at[MOST * COLUMNS], x[COLUMNS], want[COLUMNS][MOST + 1],
+        want_at[COLUMNS][MOST + 1];
+    for (int64_t i = 0; i < ELEMENTS; i++) {
+        const int64_t have = i < k ? i : k;
+        for (int64_t c = 0; c < n; c++) {
+            int64_t place = have;
+            x[c] = (int64_t)below(t, 9) - 4;
+            for (; place > 0 && want[c][place - 1] > x[c]; place--) {
+                want[c][place] = want[c][place - 1];
+                want_at[c][place] = want_at[c][place - 1];
+            }
+            want[c][place] = x[c];
+            want_at[c][place] = i;
+        }
+        t->kernels->insert_columns(keys, at, have, k, x, i, n);
+    }
+    for (int64_t i = 0; i < k * n; i++) {
+        compare(t, "insert_columns", i, (float)keys[i], (double)want[i % n][i / n], 0);
+        compare(t, "insert_columns", i, (float)at[i], (double)want_at[i % n][i / n], 0);
+    }
+}
+
+static void check_order_keys(bench *t)
+{
+    const int64_t n = t->n / 8 * 8;
+    const bool largest = below(t, 2) != 0;
+    int64_t key[LONGEST];
+    fill(t, &t->x, 1, true);
+    if (n > 0)
+        t->x.f[below(t, (unsigned)n)] = below(t, 2) ? -0.0f : NAN;
+    t->kernels->order_keys(t->x.f, n, largest, key);
+    for (int64_t i = 1; i < n; i++) {
+        const uint64_t a = lnt_float_key(t->x.f[i - 1]), b = lnt_float_key(t->x.f[i]);
+        const bool before = largest ? a > b : a < b;
+        compare(t, "order_keys", i, key[i - 1] < key[i], before, 0);
+        compare(t, "order_keys", i, key[i - 1] == key[i], a == b, 0);
+    }
+}
+
 /* Quantizing and back, one number at a time by the shared definition. */
 static void check_quantized(bench *t)
 {
@@ -563,6 +608,10 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
             check_rotate_halves(t);
         if (t->kernels->first_beyond)
             check_first_beyond(t);
+        if (t->kernels->insert_columns) {
+            check_insert_columns(t);
+            check_order_keys(t);
+        }
         if (t->int8)
             check_quantized(t);
     }
