@@ -183,10 +183,10 @@ static depth_range depth_block(const block *b, size_t i)
 /* Who says where they begin; trimmed libraries may have none of these. */
 enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul || LNT_HAS_PLAIN_CONV };
 
-/* Are a block's rows one tile? */
+/* Are a block's rows one tile? Not where each adds a bias of its own. */
 static bool is_one_tile(const lnt_gemm_call *call)
 {
-    return LNT_HAS_THIN_TILES && call->plan->thin && !call->residual;
+    return LNT_HAS_THIN_TILES && call->plan->thin && !call->residual && !(call->plan->row_bias && call->bias);
 }
 
 /* Of a matrix, without the callback: short sums take no longer than it. */

@@ -13,7 +13,8 @@ from harness import check_against_reference, levels, linnet
 WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3), ("--opt", "all", "--level", "scalar"))
 # image, features, groups
 SHAPES = [([1, 64, 9, 13], 40, 1), ([3, 33, 17, 19], 45, 1), ([1, 192, 200], 390, 1), ([2, 8, 3, 6, 7], 200, 1), ([1, 5, 31, 41], 1, 1),
-          ([2, 24, 7, 9], 30, 3), ([1, 600, 8, 8], 20, 1), ([1, 16, 1, 17], 12, 1), ([1, 20, 5, 3], 7, 1), ([1, 6, 4000], 3, 1)]
+          ([2, 24, 7, 9], 30, 3), ([1, 600, 8, 8], 20, 1), ([1, 16, 1, 17], 12, 1), ([1, 20, 5, 3], 7, 1), ([1, 6, 4000], 3, 1),
+          ([2, 8, 5, 5], 32, 1)]
 
 
 def pointwise(shape, features, groups, bias=True, behind=(), declared=None, constant=True, **attributes):
