@@ -80,6 +80,8 @@ STRIDED_LOOPS(unit16)
 #if LNT_TRIMMED
 #define FEW_uint8_t(...) transpose_uint8_t(__VA_ARGS__)
 #define FEW_uint16_t(...) transpose_uint16_t(__VA_ARGS__)
+#define FEW_uint32_t(...) transpose_uint32_t(__VA_ARGS__)
+enum { MIXES = false };
 #else
 static void turn_uint8_t(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
                          int64_t columns);
@@ -112,10 +114,13 @@ static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn 
         }
     rest(dst, dst_step, src, src_step, rows, columns);
 }
+static void mix_few(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                    int64_t columns);
+#define FEW_uint32_t(...) mix_few(__VA_ARGS__)
+enum { MIXES = true };
 #define FEW_uint8_t(...) turn_few(turn_uint8_t, transpose_uint8_t, 16, __VA_ARGS__)
 #define FEW_uint16_t(...) turn_few(turn_uint16_t, transpose_uint16_t, 8, __VA_ARGS__)
 #endif
-#define FEW_uint32_t(...) transpose_uint32_t(__VA_ARGS__)
 #define FEW_uint64_t(...) transpose_uint64_t(__VA_ARGS__)
 
 /* turn_T transposes as transpose_T, in squares of one vector's lanes: in each round neighbors of the upper and
@@ -213,6 +218,40 @@ VECTOR_LOOPS(uint8_t, 16)
 VECTOR_LOOPS(uint16_t, 8)
 VECTOR_LOOPS(uint32_t, 4)
 VECTOR_LOOPS(uint64_t, 2)
+
+#if !LNT_TRIMMED
+/* Four rows of 2 or 3 columns, one after the other. */
+static inline void mix(char *dst, const char *src, int64_t src_step, int64_t columns)
+{
+    vector_uint32_t a, b, c;
+    memcpy(&a, src, 16);
+    memcpy(&b, src + src_step, 16);
+    vector_uint32_t low = LOW_uint32_t(a, b), middle = HIGH_uint32_t(a, b);
+    if (columns == 3) {
+        memcpy(&c, src + 2 * src_step, 16);
+        const vector_uint32_t last = __builtin_shufflevector(middle, c, 6, 2, 3, 7);
+        memcpy(dst + 32, &last, 16);
+        middle = __builtin_shufflevector(LOW_uint32_t(b, c), middle, 2, 3, 4, 5);
+        low = __builtin_shufflevector(low, c, 0, 1, 4, 2);
+    }
+    memcpy(dst, &low, 16);
+    memcpy(dst + 16, &middle, 16);
+}
+
+/* The last rows begin early enough to be four. */
+static __attribute__((noinline)) void mix_few(char *dst, int64_t dst_step, const char *src, int64_t src_step,
+                                              int64_t rows, int64_t columns)
+{
+    if (rows < 4 || (columns != 2 && columns != 3) || dst_step != 4 * columns) {
+        transpose_uint32_t(dst, dst_step, src, src_step, rows, columns);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i += 4) {
+        const int64_t r = i + 4 < rows ? i : rows - 4;
+        mix(dst + r * dst_step, src + 4 * r, src_step, columns);
+    }
+}
+#endif
 
 #define turn_unit16 transpose_unit16
 
@@ -397,10 +436,11 @@ static void merge_axes(lnt_copy *c)
 /* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
 static bool find_transpose(lnt_copy *c)
 {
-    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || c->n[c->rank - 1] < 4)
+    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit)
         return false;
+    const int64_t columns = c->n[c->rank - 1], few = MIXES && c->unit == 4 ? columns * c->unit : -1;
     for (unsigned i = 0; i + 1 < c->rank; i++)
-        if (c->src[i] == c->unit && c->n[i] >= 4) {
+        if (c->src[i] == c->unit && c->n[i] >= 4 && (columns >= 4 || c->dst[i] == few)) { /* mix_few */
             move_axis(c, i, c->rank - 2);
             return true;
         }

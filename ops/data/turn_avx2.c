@@ -31,11 +31,28 @@ static inline void square(char *dst, int64_t dst_step, const char *src, int64_t 
     }
 }
 
+/* Rows of two columns, one after the other. The last ones begin early enough to fill vectors. */
+static void mix_two(char *dst, const char *src, int64_t src_step, int64_t rows)
+{
+    for (int64_t i = 0; i < rows; i += LANES) {
+        const int64_t r = i + LANES < rows ? i : rows - LANES;
+        const __m256 a = _mm256_loadu_ps((const void *)(src + 4 * r));
+        const __m256 b = _mm256_loadu_ps((const void *)(src + src_step + 4 * r));
+        const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+        _mm256_storeu_ps((void *)(dst + 8 * r), _mm256_permute2f128_ps(low, high, 0x20));
+        _mm256_storeu_ps((void *)(dst + 8 * r + 32), _mm256_permute2f128_ps(low, high, 0x31));
+    }
+}
+
 /* The last squares begin early enough to be whole. */
 void lnt_turn_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
                    int64_t columns)
 {
     LNT_ASSERT(rows >= 0 && columns >= 0);
+    if (rows >= LANES && columns == 2 && dst_step == 8) {
+        mix_two(dst, src, src_step, rows);
+        return;
+    }
     if (rows < LANES || columns < LANES) {
         lnt_turn_scalar(dst, dst_step, src, src_step, rows, columns);
         return;

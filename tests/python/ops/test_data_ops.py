@@ -325,6 +325,7 @@ def gen_eye_like(rng):
 
 def gen_depth_to_space(rng):
     b, n, c, h, w = (int(v) for v in rng.integers(1, 4, 5))
+    w *= int(rng.integers(1, 15))  # rows of what is mixed in vectors
     return Case("DepthToSpace", [tensor(rng, [n, c * b * b, h, w], pick(rng, [np.float32, np.float64, np.uint8]))],
                 blocksize=b, mode=pick(rng, ["DCR", "CRD"]))
 
