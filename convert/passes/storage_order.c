@@ -74,16 +74,26 @@ static bool is_for_halves(const lnt_graph *g)
            (g->precision == LNT_PRECISION_MODEL && g->model_halves == LNT_FLOAT16);
 }
 
+/* Is an image's weights' share small? A product of planes by those of a ConvTranspose turns them first, and saves
+ * bringing both images into another order. */
+static bool has_few_weights(const lnt_conv *c, int64_t outputs)
+{
+    enum { MOVED = 8 /* elements of the images for each weight */ };
+    const int64_t taps = lnt_volume(c->w.kernel), features = c->features * taps;
+    return !c->transposed || outputs < 0 ||
+           outputs / taps * (c->channels + features) >= MOVED * c->channels * features;
+}
+
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)
 {
-    if (!lnt_is(n, Conv))
+    if (!lnt_is(n, Conv) && !lnt_is(n, ConvTranspose))
         return false;
     const lnt_operand *x = lnt_ginfo(g, n->in[0]), *w = lnt_ginfo(g, n->in[1]), *y = lnt_ginfo(g, n->out[0]);
     lnt_node view;
     lnt_conv c;
     lnt_gnode_view(n, &view);
     if (x->dtype != LNT_FLOAT || w->rank < 3 || x->rank != w->rank || y->rank != w->rank ||
-        !lnt_conv_of_weights(&view, w, false, &c))
+        !lnt_conv_of_weights(&view, w, lnt_is(n, ConvTranspose), &c))
         return false;
     int64_t pixels = 1;
     for (unsigned i = 2, a = LNT_WINDOW_AXES + 2u - w->rank; i < w->rank; i++, a++) {
@@ -97,7 +107,8 @@ bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kin
     *kind = lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false);
     switch (*kind) {
     case LNT_CONV_EACH: return pixels > 0 && !is_for_halves(g); /* of open extents there may be few */
-    case LNT_CONV_MATRIX: return (pixels < 0 || pixels >= LNT_PANEL) && !is_for_halves(g);
+    case LNT_CONV_MATRIX:
+        return (pixels < 0 || pixels >= LNT_PANEL) && !is_for_halves(g) && has_few_weights(&c, pixels);
     case LNT_CONV_PLANES: return c.w.kernel[0] == 1;
     default: return false;
     }

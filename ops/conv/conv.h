@@ -100,7 +100,8 @@ typedef enum lnt_conv_kind {
     LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
     LNT_CONV_POINTS,    /* the same as STEM of one tap: pixels are read in place */
     LNT_CONV_EACH, /* a channel per group, from planes to planes: conv_planes.c; weights as ONNX has them */
-    LNT_CONV_MATRIX /* one tap, from planes to planes: the weights, as ONNX has them, times planes: conv_matrix.c */
+    LNT_CONV_MATRIX /* one tap for each output, from planes to planes: the weights, as ONNX has them, times planes:
+                       conv_matrix.c */
 } lnt_conv_kind;
 
 /* c may have unknown extents (negative) of images, which are taken to be large enough. in: the order of the input.
@@ -133,6 +134,7 @@ bool lnt_conv_streams_rows(const lnt_site *site, const lnt_conv *c);
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c, const lnt_store *store);
 /* Weights are no packed constant. */
 lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *c);
+lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *c); /* of a transposed one */
 lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *c);
 /* kind: STEM, PLANES or POINTS. */
 lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, lnt_conv_kind kind, const lnt_store *store);

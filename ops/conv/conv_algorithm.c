@@ -49,6 +49,17 @@ static bool has_one_tap(const lnt_window *w)
     return one;
 }
 
+/* Does each output of a transposed convolution have one tap? Of one group, and two axes at most. */
+static bool spreads_pixels(const lnt_conv *c)
+{
+    const lnt_window *w = &c->w;
+    bool spreads = c->groups == 1 && c->axes < LNT_WINDOW_AXES && w->in[1] != 0;
+    for (unsigned a = 1; a < LNT_WINDOW_AXES; a++)
+        spreads &= w->kernel[a] == w->stride[a] && (w->kernel[a] == 1 || w->dilation[a] == 1) &&
+                   w->before[a] == 0 && w->out[a] == lnt_dim_mul(w->in[a], w->stride[a]);
+    return spreads;
+}
+
 /* One tap of pixels that are contiguous: all of them are one line. */
 static bool is_points(const lnt_conv *c, lnt_order in)
 {
@@ -89,8 +100,10 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
     if (lnt_conv_is_depthwise(c))
         return planes && c->channels == 1 && has_planes(c) ? LNT_CONV_EACH : LNT_CONV_DEPTHWISE;
-    if (c->transposed || c->channels < 1 || c->features < 1)
+    if (c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
+    if (c->transposed)
+        return planes && spreads_pixels(c) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     if (c->groups != 1 || adds)
         return product;

@@ -370,6 +370,10 @@ static lnt_status bind_images(lnt_site *site)
     LNT_TRY(lnt_conv_transpose_of(site, &g));
     if (LNT_HAS_DEPTHWISE && lnt_conv_is_depthwise(&g))
         return bind_filters(site, &g);
+    if (!LNT_TRIMMED && !site->half && !site->in[1]->packed &&
+        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, lnt_conv_writes_output(site), false) ==
+            LNT_CONV_MATRIX)
+        return lnt_conv_bind_spread(site, &g);
     conv_transpose *c = lnt_bind_params(site, sizeof *c);
     size_t scratch = 0, gather_bytes = 0;
     if (!c)

@@ -90,3 +90,26 @@ def test_what_stays(tmp_path):
     check(tmp_path, 64, 1, [4, 4], [6, 7], strides=[2, 3], becomes_conv=False)
     check(tmp_path, 64, 1, [4], [30], strides=[4], output_shape=[123], becomes_conv=False)
     check(tmp_path, 64, 1, [3], [30], strides=[1], becomes_conv=False)
+
+
+@pytest.mark.parametrize("kernel, extents, group", [
+    ([2, 2], [33, 35], 1), ([3, 3], [20, 19], 1), ([4, 4], [40, 13], 1), ([5, 3], [23, 29], 1), ([2, 1], [31, 37], 1),
+    ([1, 2], [3, 700], 1), ([2], [1500], 1), ([8, 8], [40, 3], 1), ([2, 2, 2], [5, 14, 15], 1), ([3, 1, 2], [2, 40, 16], 1),
+    ([1, 1], [16, 17], 1), ([2, 2], [34, 33], 2)])
+@pytest.mark.parametrize("behind, bias", [(None, True), (None, False), ("Relu", True), ("Sigmoid", True)])
+def test_taps_that_never_meet(tmp_path, kernel, extents, group, behind, bias):
+    """From planes to planes: each tap is a feature, lines of taps make lines of outputs."""
+    check(tmp_path, 16, 17, kernel, extents, strides=kernel, group=group, becomes_conv=False, behind=behind, bias=bias)
+
+
+@pytest.mark.parametrize("attributes", [
+    {"pads": [1, 0, 0, 1]}, {"pads": [0, 0, 1, 1]}, {"output_padding": [1, 0]}, {"auto_pad": "SAME_UPPER"},
+    {"pads": [0, 0, 1, 1], "output_padding": [1, 1]}, {"output_shape": [50, 60]}, {"output_shape": [47, 61]},
+    {"dilations": [2, 1]}])
+def test_taps_that_never_meet_cut_off(tmp_path, attributes):
+    check(tmp_path, 16, 17, [2, 2], [25, 30], strides=[2, 2], becomes_conv=False, **attributes)
+
+
+def test_taps_that_never_meet_of_open_lengths(tmp_path):
+    check(tmp_path, 16, 17, [2, 2], [25, 30], strides=[2, 2], becomes_conv=False, opens=True)
+    check(tmp_path, 16, 17, [2, 2], [1, 3], strides=[2, 2], becomes_conv=False, opens=True)
