@@ -120,7 +120,8 @@ static lnt_status run_spread(lnt_kernel *k, const lnt_step *s)
         lnt_repeat_each(bias, lnt_in(k, s, (unsigned)p->store.bias), FLOAT, p->features,
                         p->rows / p->features, FLOAT);
     }
-    LNT_TRY(lnt_parallel(k, p->batch * p->parts, 1, spread_parts, &c));
+    LNT_TRY(lnt_parallel(k, p->batch * p->parts, (int64_t)(LNT_SHARED_WORK / (p->plan->work + 1)) + 1,
+                         spread_parts, &c));
     return lnt_conv_finish(k, s, &none, p->store.program);
 }
 
@@ -150,7 +151,7 @@ static void plan_lines(const lnt_site *site, const spread *p, int64_t lines, lnt
 
 lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
 {
-    enum { PIXELS = 512 /* at a time: what comes of them is left in the cache */ };
+    enum { PIXELS = 1024 /* at a time: what comes of them is left in the cache */ };
     const lnt_window *w = &g->w;
     spread *p = lnt_bind_params(site, sizeof *p); /* of zeros */
     if (!p)
@@ -164,7 +165,10 @@ lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
     p->wide = w->kernel[2];
     p->rows = g->features * lnt_volume(w->kernel);
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
-    p->parts = lnt_least(lnt_volume(w->in) / PIXELS + 1, p->height);
+    p->parts = lnt_volume(w->in) / PIXELS + 1;
+    if (p->parts < site->threads && p->batch < site->threads)
+        p->parts = site->threads;
+    p->parts = lnt_least(p->parts, p->height);
     p->lines = (p->height + p->parts - 1) / p->parts;
     p->parts = (p->height + p->lines - 1) / p->lines;
     size_t gather = 0;
