@@ -436,11 +436,12 @@ static void merge_axes(lnt_copy *c)
 /* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
 static bool find_transpose(lnt_copy *c)
 {
-    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit)
+    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || (c->n[c->rank - 1] < 4 && (!MIXES || c->unit != 4)))
         return false;
-    const int64_t columns = c->n[c->rank - 1], few = MIXES && c->unit == 4 ? columns * c->unit : -1;
+    const int64_t columns = c->n[c->rank - 1];
     for (unsigned i = 0; i + 1 < c->rank; i++)
-        if (c->src[i] == c->unit && c->n[i] >= 4 && (columns >= 4 || c->dst[i] == few)) { /* mix_few */
+        if (c->src[i] == c->unit && c->n[i] >= 4 &&
+            (!MIXES || columns >= 4 || c->dst[i] == columns * c->unit)) { /* mix_few */
             move_axis(c, i, c->rank - 2);
             return true;
         }

@@ -103,7 +103,7 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
     if (c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
     if (c->transposed)
-        return planes && spreads_pixels(c) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
+        return !LNT_TRIMMED && planes && spreads_pixels(c) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     if (c->groups != 1 || adds)
         return product;
