@@ -16,7 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { SHORT_ROW = 384 }; /* bytes */
+enum {
+    SHORT_ROW = 384,        /* bytes */
+    FLOAT_INDICES = 1 << 24 /* floats hold them all */
+};
 
 /* One axis, in memory order: output i is the sum of weight[i * taps + t] * input[index[i * taps + t]]. */
 typedef struct axis_map {
@@ -50,6 +53,17 @@ typedef struct resize_job {
     const void *x;
     void *y, *scratch;
 } resize_job;
+
+/* In the order of read_method's lists; what is unknown counts as the first. */
+typedef enum transform {
+    HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    TF_CROP_AND_RESIZE,
+    PYTORCH_HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
+    TF_HALF_PIXEL_FOR_NN /* of opsets 11 to 18 */
+} transform;
 
 #include "ops/real_float.h"
 #include "ops/image/resize.inc.h"
@@ -306,16 +320,6 @@ lnt_status lnt_shape_resize(lnt_site *site)
 
 enum { NEAREST, LINEAR, CUBIC };
 
-/* In the order of read_method's lists; what is unknown counts as the first. */
-typedef enum transform {
-    HALF_PIXEL,
-    ALIGN_CORNERS,
-    ASYMMETRIC,
-    TF_CROP_AND_RESIZE,
-    PYTORCH_HALF_PIXEL,
-    HALF_PIXEL_SYMMETRIC,
-    TF_HALF_PIXEL_FOR_NN /* of opsets 11 to 18 */
-} transform;
 /* OUTWARD, Linnet's own for opset 10: the upper neighbor along an axis that shrinks, else the lower one. */
 typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, OUTWARD } rounding;
 
@@ -328,35 +332,28 @@ typedef struct method {
     bool antialias, exclude_outside;
 } method;
 
-/* Where output i of an axis lies in the input. */
-static double source_of(const method *m, int64_t i, int64_t in, int64_t out, double scale, double start,
-                        double end)
+/* Where output i of an axis lies in the input. Nearest computes it in float, in which scales are given: 17 / 1.7f
+ * is 10 there, and not just below; but for axes whose indices are no floats. */
+static double source_of(const method *m, int64_t i, const axis_map *a, double scale, const double roi[2])
 {
-    const double y = (double)i, width = scale * (double)in, last = (double)(in - 1);
-    switch (m->transform) {
-    case ALIGN_CORNERS: return width == 1 ? 0 : y * last / (width - 1); /* width is not rounded down */
-    case ASYMMETRIC: return y / scale;
-    case TF_CROP_AND_RESIZE:
-        return start * last +
-               (width == 1 ? (end - start) * last / 2 : y * (end - start) * last / (width - 1));
-    case PYTORCH_HALF_PIXEL: return width == 1 ? -0.5 : (y + 0.5) / scale - 0.5;
-    case HALF_PIXEL_SYMMETRIC: return (double)in / 2 * (1 - (double)out / width) + (y + 0.5) / scale - 0.5;
-    case TF_HALF_PIXEL_FOR_NN: return (y + 0.5) / scale;
-    case HALF_PIXEL: break;
-    }
-    return (y + 0.5) / scale - 0.5;
+    const bool exact = m->kind != NEAREST || a->in > FLOAT_INDICES || a->out > FLOAT_INDICES;
+    return exact ? source_of_double(m->transform, i, a, scale, roi)
+                 : source_of_float(m->transform, i, a, scale, roi);
 }
+
+/* What lies between two elements but for the rounding of coordinates counts as between. */
+#define NEARLY 1e-6
 
 static double nearest_of(const method *m, double x, double scale)
 {
     switch (m->rounding) {
     case OUTWARD: return scale < 1 ? ceil(x) : floor(x);
-    case PREFER_CEIL: return floor(x + 0.5);
+    case PREFER_CEIL: return floor(x + 0.5 + NEARLY);
     case FLOOR: return floor(x);
     case CEIL: return ceil(x);
     case PREFER_FLOOR: break;
     }
-    return ceil(x - 0.5);
+    return ceil(x - 0.5 - NEARLY);
 }
 
 /* The interpolation kernel at distance d. */
@@ -408,7 +405,7 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
 {
     const lnt_dtype real = lnt_site_real_type(site);
     const bool identity = stays(site, r, d), crop = crops(site) && !r->upsample;
-    const double scale = r->scale[d], last = (double)(a->in - 1);
+    const double scale = r->scale[d], last = (double)(a->in - 1), roi[2] = {r->roi[0][d], r->roi[1][d]};
     const double taps = identity || m->kind == NEAREST || a->out == 0 ? 1 : 2 * reach_of(m, scale);
     if (!(taps * (double)a->out < INT32_MAX))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "scale %g along axis %u reads %g elements for each", scale, d,
@@ -425,8 +422,7 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < a->out; i++) {
         int32_t *index = a->index + i * a->taps;
-        const double x =
-            identity ? (double)i : source_of(m, i, a->in, a->out, scale, r->roi[0][d], r->roi[1][d]);
+        const double x = identity ? (double)i : source_of(m, i, a, scale, roi);
         weight[0] = 1;
         index[0] = (int32_t)i;
         if (!identity)

@@ -1,4 +1,4 @@
-/* resize.inc.h — interpolation in one type, R; included by resize.c with R, NAME and ROW. */
+/* resize.inc.h — coordinates and interpolation in one type, R; included by resize.c with R, NAME and ROW. */
 
 /* A weighted sum of rows that come one after another; the first waits for the second. */
 typedef struct NAME(sum) {
@@ -122,4 +122,26 @@ static lnt_status NAME(interpolate)(lnt_kernel *k, void *arg, int64_t begin, int
             NAME(interpolate_row)(p, mixed, y);
     }
     return LNT_OK;
+}
+
+/* ---- coordinates ---- */
+
+/* Where output i of an axis lies in the input. */
+static R NAME(source_of)(transform how, int64_t i, const axis_map *a, double ratio, const double roi[2])
+{
+    const R y = (R)i, scale = (R)ratio, width = (R)(ratio * (double)a->in), last = (R)(a->in - 1);
+    const R half = (R)0.5, middle = (y + half) / scale, start = (R)roi[0], extent = (R)roi[1] - start;
+    switch (how) {
+    case ALIGN_CORNERS: /* the region is the whole axis; width is not rounded down */
+    case TF_CROP_AND_RESIZE:
+        if (width != 1)
+            return start * last + y * extent * last / (width - 1);
+        return how == ALIGN_CORNERS ? 0 : start * last + extent * last / 2;
+    case HALF_PIXEL_SYMMETRIC: return (R)a->in / 2 * (1 - (R)a->out / width) + middle - half;
+    case ASYMMETRIC: return y / scale;
+    case TF_HALF_PIXEL_FOR_NN: return middle;
+    case PYTORCH_HALF_PIXEL: return width == 1 ? -half : middle - half;
+    case HALF_PIXEL: break;
+    }
+    return middle - half;
 }
