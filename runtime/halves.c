@@ -34,12 +34,13 @@ static bool multiplies_halves(const lnt_model *m, const lnt_node *n)
     return all;
 }
 
-/* May operands of the node be halves? Elementwise programs take any. */
+/* May operands of the node be halves? Elementwise programs take any; updates that are reduced with what was there are
+ * not only moved. */
 static bool takes_halves(const lnt_model *m, const lnt_node *n)
 {
     const bool program = n->op->flags & LNT_OP_ELEMENTWISE && n->n_in <= LNT_PROGRAM_MAX_IN;
     return (program || n->op->flags & (LNT_OP_HALVES | LNT_OP_HALVES_ALIKE)) && !n->evaluate_early &&
-           multiplies_halves(m, n);
+           strcmp(lnt_attr_s(n, "reduction", "none"), "none") == 0 && multiplies_halves(m, n);
 }
 
 /* Is input i of a node one of those that are all of one type? */

@@ -95,7 +95,8 @@ static lnt_status find_rounding(widener *w, lnt_gnode *n)
 /* Halves of a node that does not only move them, or moves some that do not stay, do not stay. */
 static lnt_status spread_widening(widener *w, lnt_gnode *n)
 {
-    bool all = n->op->flags & LNT_OP_HALVES_ALIKE;
+    bool all =
+        n->op->flags & LNT_OP_HALVES_ALIKE && strcmp(lnt_gnode_string(n, "reduction", "none"), "none") == 0;
     for (unsigned i = 0; i < n->n_in + n->n_out; i++) {
         const uint32_t v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
         all &= !holds_half(w, v) || w->moved[v];
