@@ -186,6 +186,7 @@ static lnt_status run_range(lnt_kernel *k, const lnt_step *s)
     const range_params *p = s->params;
     void *out = lnt_out(k, s, 0);
     const int64_t n = s->out[0]->dims[0];
+    float *to = out;
     uint64_t x = (uint64_t)p->start, delta = (uint64_t)p->delta;
 #define LINE(dtype, type)                                                                                    \
     case LNT_##dtype:                                                                                        \
@@ -196,6 +197,10 @@ static lnt_status run_range(lnt_kernel *k, const lnt_step *s)
         LINE(INT64, uint64_t)
         LINE(INT32, uint32_t)
         LINE(INT16, uint16_t)
+    case LNT_FLOAT: /* counted by a double: no conversions wait for one another */
+        for (double i = 0; i < (double)n; i++)
+            *to++ = (float)(p->first + i * p->step);
+        break;
     default:
         for (int64_t i = 0; i < n; i++)
             lnt_store_number(p->dtype, out, i, p->first + (double)i * p->step);
