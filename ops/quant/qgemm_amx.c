@@ -175,6 +175,7 @@ typedef struct square {
     const int32_t *start[2];
     int32_t *c[2];
     ptrdiff_t start_step, c_step; /* bytes from row to row */
+    const uint8_t *rest;          /* of the rows, behind whole registers */
 } square;
 
 /* Each register of A and of B is used twice. */
@@ -193,6 +194,11 @@ static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t 
         const uint8_t *a = p->a[0] + p->tap_offset[t];
         int64_t at = t * p->quads * CHUNK;
         for (int64_t q = 0; q < p->quads; q += QUADS, a += CHUNK, at += PANEL_BYTES) {
+            if (p->quads - q < QUADS) {
+                a = s->rest;
+                step = CHUNK;
+                at = (p->quads - QUADS) * CHUNK;
+            }
             _tile_loadd(UPPER_A, a, step);
             _tile_loadd(LEFT_B, panel[0] + at, CHUNK);
             _tile_dpbusd(0, UPPER_A, LEFT_B);
@@ -209,21 +215,34 @@ static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t 
     _tile_stored(3, (char *)s->c[1] + ROWS * s->c_step, s->c_step);
 }
 
-/* Bytes from row to row of A, 0 where there are no squares. */
-static ptrdiff_t step_of_squares(const lnt_qproduct *p)
+/* Bytes from row to row of A, 0 where there are no squares. The quads that fill no register are copied to rest, behind
+ * zeros: they are multiplied with the last QUADS quads of B. */
+static ptrdiff_t step_of_squares(const lnt_qproduct *p, uint8_t (*rest)[CHUNK])
 {
-    return p->panels > 1 && p->rows == 2 * ROWS && p->quads % QUADS == 0 ? step_of(p->a, p->rows) : 0;
+    const int64_t left = p->quads % QUADS, from = p->tap_offset[0] + 4 * p->quads - CHUNK;
+    const __mmask64 bytes = ~(__mmask64)1 << (CHUNK - 1 - 4 * left);
+    if (p->panels < 2 || p->rows != 2 * ROWS || (left && (p->taps > 1 || p->quads < QUADS)))
+        return 0;
+    const ptrdiff_t step = p->a[1] - p->a[0];
+    for (unsigned r = 0; r < 2 * ROWS; r++) {
+        if (p->a[r] != p->a[0] + r * step)
+            return 0;
+        _mm512_store_si512(rest[r], _mm512_maskz_loadu_epi8(bytes, p->a[r] + from));
+    }
+    IN_MEMORY(*(uint8_t(*)[2 * ROWS][CHUNK]) rest);
+    return step;
 }
 
 /* All panels but an odd last one in this way, if rows are so many and lie evenly; how many those were. */
 static unsigned multiply_squares(const lnt_qproduct *p)
 {
-    const ptrdiff_t step = step_of_squares(p);
+    _Alignas(CHUNK) uint8_t rest[2 * ROWS][CHUNK];
+    const ptrdiff_t step = step_of_squares(p, rest);
     if (!step)
         return 0;
     shape_whole_registers();
     for (unsigned panel = 0; panel + 1 < p->panels; panel += 2) {
-        const square s = {.c = {p->c[panel], p->c[panel + 1]}, .c_step = CHUNK};
+        const square s = {.c = {p->c[panel], p->c[panel + 1]}, .c_step = CHUNK, .rest = rest[0]};
         multiply_square(p, step, p->panel + panel, &s);
     }
     _tile_release();
@@ -251,14 +270,17 @@ static void start_square(const lnt_integer_tile *to, unsigned first, size_t n, i
 static bool multiply_integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first)
 {
     _Alignas(CHUNK) int32_t start[2][2][SQUARE_SUMS];
-    const ptrdiff_t step = step_of_squares(p);
+    _Alignas(CHUNK) uint8_t rest[2 * ROWS][CHUNK];
+    const ptrdiff_t step = step_of_squares(p, rest);
     const int64_t *out = to->out + first;
     bool even = step && p->panels % 2 == 0 && to->columns == p->panels * LNT_QPANEL;
     for (unsigned r = 2; r < p->rows && even; r++)
         even = out[r] - out[r - 1] == out[1] - out[0];
     if (!even)
         return false;
-    square s = {.start_step = to->row ? CHUNK : 0, .c_step = (out[1] - out[0]) * (ptrdiff_t)sizeof *to->y};
+    square s = {.start_step = to->row ? CHUNK : 0,
+                .c_step = (out[1] - out[0]) * (ptrdiff_t)sizeof *to->y,
+                .rest = rest[0]};
     shape_whole_registers();
     if (to->row)
         start_square(to, first, 0, start[0]);
