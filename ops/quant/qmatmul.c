@@ -342,6 +342,8 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
 
 enum {
     THIN_ROWS_MIN = 24,
+    THIN_SHORT = LNT_QTHIN / 2, /* bytes; of longer rows the sums of many columns would be loaded again */
+    THIN_COLUMNS = 64,
     THIN_ITEM = 64,         /* rows */
     THIN_STORE_WORK = 64,   /* multiply-adds that take as long as a result that is stored */
     THIN_WORK_MIN = 1 << 19 /* of them are worth a thread's while */
@@ -350,7 +352,7 @@ enum {
 static bool is_thin(const lnt_site *site, const qmatmul *p, int64_t rows)
 {
     return site->kernels->qgemm->thin && site->node->op->id == LNT_ID_MatMulInteger && !p->each_row &&
-           p->K <= LNT_QTHIN && rows >= THIN_ROWS_MIN;
+           p->K <= (p->N <= THIN_COLUMNS ? LNT_QTHIN : THIN_SHORT) && rows >= THIN_ROWS_MIN;
 }
 
 static int64_t thin_items(const qmatmul *p)
