@@ -468,6 +468,48 @@ static void unpack_narrow_rows(lnt_dtype type, const uint16_t *src, const panel_
 
 /* ---- panels of bytes ---- */
 
+/* Where weights may be given at run time, and there is room. */
+#if defined(__x86_64__)
+enum { PACKS_FOUR_ROWS = true };
+#else
+enum { PACKS_FOUR_ROWS = false };
+#endif
+#define LOW_OF(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_OF(a, b)                                                                                        \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+typedef uint16_t eight_pairs __attribute__((vector_size(16)));
+
+/* Rows of a panel, four at a time: pairs of two and two are made pairs of pairs. Returns how many rows are done. */
+static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, uint8_t flip, int8_t *dst,
+                             int32_t *sums)
+{
+    typedef int16_t wide __attribute__((vector_size(32)));
+    typedef int8_t narrow __attribute__((vector_size(16)));
+    size_t c = 0;
+    for (; c + 4 <= rows; c += 4, dst += 4 * LNT_QPANEL) {
+        sixteen x[4];
+        wide sum = {0};
+        for (unsigned i = 0; i < 4; i++) {
+            memcpy(&x[i], row + (c + i) * step, sizeof x[i]);
+            x[i] ^= flip;
+            sum += __builtin_convertvector((narrow)x[i], wide);
+        }
+        for (unsigned half = 0; half < 2; half++) {
+            const eight_pairs a = (eight_pairs)(half ? HIGH_OF(x[0], x[1]) : LOW_OF(x[0], x[1])),
+                              b = (eight_pairs)(half ? HIGH_OF(x[2], x[3]) : LOW_OF(x[2], x[3]));
+            const eight_pairs low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11),
+                              high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+            memcpy(dst + half * 32, &low, sizeof low);
+            memcpy(dst + half * 32 + 16, &high, sizeof high);
+        }
+        for (unsigned n = 0; n < LNT_QPANEL; n++)
+            sums[n] += sum[n];
+    }
+    return c;
+}
+
 /* flip is exclusive-or-ed to each byte: 0x80 moves uint8 by -128. */
 static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, size_t panel, int8_t *dst,
                        int32_t *sums)
@@ -476,15 +518,20 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
     const size_t channels = p->K / p->taps;
     memset(dst, 0, lnt_packed_panel_bytes(p));
     memset(sums, 0, LNT_QPANEL * sizeof *sums);
-    for (size_t t = 0; t < p->taps; t++)
-        for (size_t c = 0; c < channels; c++) {
-            const uint8_t *row = src + s.base + t * s.per_tap + c * s.per_channel;
+    for (size_t t = 0; t < p->taps; t++) {
+        const uint8_t *rows = src + s.base + t * s.per_tap;
+        size_t c = 0;
+        if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1 && s.columns == LNT_QPANEL)
+            c = pack_four_rows(rows, s.per_channel, channels, flip, dst + byte_at(p, t, 0), sums);
+        for (; c < channels; c++) {
+            const uint8_t *row = rows + c * s.per_channel;
             int8_t *to = dst + byte_at(p, t, c);
             for (size_t n = 0; n < s.columns; n++) {
                 to[4 * n] = (int8_t)(row[n * s.per_column] ^ flip);
                 sums[n] += to[4 * n];
             }
         }
+    }
 }
 
 static void unpack_quads(const lnt_packed *p, const int8_t *src, uint8_t flip, size_t panel, uint8_t *dst)

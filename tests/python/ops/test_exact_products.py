@@ -116,3 +116,18 @@ def test_short_rows_are_exact(a, b, rows, depth, columns):
         y, z = linnet.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
         wide = x.astype(np.int32) - 77
         assert np.array_equal(y, wide @ (w.astype(np.int32) - zeros)) and np.array_equal(z, wide @ (v.astype(np.int32) - info.min))
+
+
+@pytest.mark.parametrize("a", [np.uint8, np.int8])
+@pytest.mark.parametrize("b", [np.uint8, np.int8])
+@pytest.mark.parametrize("rows, depth, columns", [(1, 4, 16), (5, 7, 33), (64, 101, 48), (30, 402, 17), (40, 1, 64), (2, 2000, 16)])
+def test_weights_that_are_given_are_exact(a, b, rows, depth, columns):
+    rng, linnet = np.random.default_rng(9), import_package()
+    x, w = bytes_of(rng, a, rows, depth), bytes_of(rng, b, 2, depth, columns)
+    w[0] = np.iinfo(b).min  # the largest sums
+    constants = {"za": np.array(3, a), "zb": np.array(99, b)}
+    model = graph_of([helper.make_node("MatMulInteger", ["x", "w", "za", "zb"], ["y"])],
+                     [("x", element_type(x.dtype), x.shape), ("w", element_type(w.dtype), w.shape)],
+                     [("y", TensorProto.INT32, None)], constants)
+    (y,) = linnet.InferenceSession(model.SerializeToString()).run(None, {"x": x, "w": w})
+    assert np.array_equal(y, (x.astype(np.int32) - 3) @ (w.astype(np.int32) - 99))
