@@ -163,14 +163,21 @@ STORER(16, uint16_t, vi_store_16(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I32, int32_t, vi_store(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I64, int64_t, v_cut_i64(p, v), lnt_cut_i64(f))
 
+LNT_INLINE void store_bools(const float *reg, uint8_t *p)
+{
+    vi_store_8(p, (vi)v_load(reg) & vi_splat(1));
+}
+
 /* The last vector may share lanes with the one before. */
 static void store_BOOL(const float *reg, void *memory, int64_t stride, int64_t n)
 {
     uint8_t *p = memory;
     int64_t i = 0;
-    for (; i < n && stride == 1 && n >= LNT_VL; i += LNT_VL) {
-        i = lnt_least(i, n - LNT_VL);
-        vi_store_8(p + i, (vi)v_load(reg + i) & vi_splat(1));
+    if (stride == 1 && n >= LNT_VL) {
+        for (; i + LNT_VL <= n; i += LNT_VL)
+            store_bools(reg + i, p + i);
+        store_bools(reg + n - LNT_VL, p + n - LNT_VL);
+        return;
     }
     for (; i < n; i++)
         p[i * stride] = lnt_float_bits(reg[i]) & 1;

@@ -343,7 +343,7 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
 enum {
     THIN_ROWS_MIN = 24,
     THIN_SHORT = LNT_QTHIN / 2, /* bytes; of longer rows the sums of many columns would be loaded again */
-    THIN_COLUMNS = 64,
+    THIN_COLUMNS = 128,
     THIN_ITEM = 64,         /* rows */
     THIN_STORE_WORK = 64,   /* multiply-adds that take as long as a result that is stored */
     THIN_WORK_MIN = 1 << 19 /* of them are worth a thread's while */
