@@ -329,7 +329,7 @@ SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(pa
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c base/operand.c runtime/run.c \
              $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/concat data/gather \
              data/pad data/scatter data/select data/sort data/topk element elementwise/binarizer elementwise/typed \
-             elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms quant/qconv_depthwise \
+             elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms image/taps quant/qconv_depthwise \
              quant/qconv_image quant/qgemm_driver quant/quantize_linear recurrent/rnn_float recurrent/rnn_int8 recurrent/rnn_product rows/batchnorm \
              rows/argmax rows/layernorm rows/reduce rows/reduce_float rows/reduce_typed rows/row_double rows/softmax window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
