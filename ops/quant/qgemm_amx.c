@@ -215,21 +215,20 @@ static void multiply_square(const lnt_qproduct *p, ptrdiff_t step, const int8_t 
     _tile_stored(3, (char *)s->c[1] + ROWS * s->c_step, s->c_step);
 }
 
-/* Bytes from row to row of A, 0 where there are no squares. The quads that fill no register are copied to rest, behind
+/* Bytes from row to row of A, 0 where there are no squares. Quads that fill no register are copied to rest, behind
  * zeros: they are multiplied with the last QUADS quads of B. */
 static ptrdiff_t step_of_squares(const lnt_qproduct *p, uint8_t (*rest)[CHUNK])
 {
     const int64_t left = p->quads % QUADS, from = p->tap_offset[0] + 4 * p->quads - CHUNK;
-    const __mmask64 bytes = ~(__mmask64)1 << (CHUNK - 1 - 4 * left);
     if (p->panels < 2 || p->rows != 2 * ROWS || (left && (p->taps > 1 || p->quads < QUADS)))
         return 0;
-    const ptrdiff_t step = p->a[1] - p->a[0];
-    for (unsigned r = 0; r < 2 * ROWS; r++) {
-        if (p->a[r] != p->a[0] + r * step)
-            return 0;
-        _mm512_store_si512(rest[r], _mm512_maskz_loadu_epi8(bytes, p->a[r] + from));
+    const ptrdiff_t step = step_of(p->a, p->rows);
+    if (step && left) {
+        const __mmask64 bytes = ~(__mmask64)0 << (CHUNK - 4 * left);
+        for (unsigned r = 0; r < 2 * ROWS; r++)
+            _mm512_store_si512(rest[r], _mm512_maskz_loadu_epi8(bytes, p->a[r] + from));
+        IN_MEMORY(*(uint8_t(*)[2 * ROWS][CHUNK]) rest);
     }
-    IN_MEMORY(*(uint8_t(*)[2 * ROWS][CHUNK]) rest);
     return step;
 }
 
