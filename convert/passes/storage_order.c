@@ -79,9 +79,10 @@ static bool is_for_halves(const lnt_graph *g)
 static bool has_few_weights(const lnt_conv *c, int64_t outputs)
 {
     enum { MOVED = 8 /* elements of the images for each weight */ };
-    const int64_t taps = lnt_volume(c->w.kernel), features = c->features * taps;
+    const double taps = (double)lnt_volume(c->w.kernel), channels = (double)c->channels,
+                 features = (double)c->features * taps;
     return !c->transposed || outputs < 0 ||
-           outputs / taps * (c->channels + features) >= MOVED * c->channels * features;
+           (double)outputs / taps * (channels + features) >= MOVED * channels * features;
 }
 
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)

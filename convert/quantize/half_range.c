@@ -6,7 +6,6 @@
  * what a multiplication gives back; what it writes keeps the factor 1, as do inputs and outputs of the model. */
 #include "convert/quantize/half_range.h"
 
-#include "base/half.h"
 #include "base/lnt_assert.h"
 
 #include <math.h>
@@ -182,6 +181,7 @@ static bool choose_shifts(const scaler *s, const lnt_qlayers *layers)
 static lnt_status make_constant(const scaler *s, multiple *made)
 {
     lnt_graph *g = s->e->g;
+    LNT_ASSERT(can_scale(s, made->from) && made->shift != 0);
     made->to = lnt_graph_add_value(g, g->value[made->from].name);
     const lnt_gvalue *from = &g->value[made->from];
     const float *x = from->info.data;

@@ -2,6 +2,7 @@
 #ifndef LNT_CONVERT_QUANTIZE_HALF_RANGE_H
 #define LNT_CONVERT_QUANTIZE_HALF_RANGE_H
 
+#include "base/half.h"
 #include "convert/graph/edit.h"
 #include "convert/quantize/quantize.h"
 

@@ -40,12 +40,11 @@ enum { LNT_HALF_RUN = 192, LNT_HALF_DEPTH_BLOCK = 1 << 30 };
 
 /* Blocks of the driver (ops/gemm/gemm_driver.c). */
 enum {
-    LNT_BLOCK_TILES = 48, /* at most, in a block of rows */
-    LNT_BLOCK_ROWS = 192, /* tiles that share one reading of B from the second-level cache */
-    LNT_PANEL_BYTES =
-        24 * 1024, /* of panels used at once: they share a first-level cache with a tile's rows */
-    LNT_WIDENED_BYTES = 20 * 1024,   /* of those that are widened for a tile or two */
-    LNT_ITEM_WORK_MIN = 32 * 1024,   /* multiply-adds worth a thread's while */
+    LNT_BLOCK_TILES = 48,          /* at most, in a block of rows */
+    LNT_BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
+    LNT_PANEL_BYTES = 24 * 1024,   /* of panels used at once, beside a tile's rows in the first-level cache */
+    LNT_WIDENED_BYTES = 20 * 1024, /* of those that are widened for a tile or two */
+    LNT_ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     LNT_ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     LNT_ITEMS_WANTED = 32,
     LNT_SHARED_WORK = 144 * 1024, /* as many are done by one thread before another has come to help, */
@@ -53,8 +52,7 @@ enum {
     LNT_FEW_COLUMNS = 8,          /* of fewer columns A */
     LNT_BIAS_COLUMNS = 64,        /* of a bias of rows, as many as the widest tile has */
     LNT_WIDE_ROWS = 16,
-    LNT_WIDE_COLUMNS =
-        128 /* columns of a block that pay for gathering rows, and for starting on a row of C */
+    LNT_WIDE_COLUMNS = 128 /* of a block: they pay for gathering rows, and for starting on a row of C */
 };
 
 #endif

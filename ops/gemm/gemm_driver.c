@@ -99,6 +99,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
     p->thin = LNT_HAS_THIN_TILES && is_thin(p);
+    LNT_ASSERT(!p->thin || !p->gathers_all);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
     const int64_t together = p->kernels->tile_panels,
