@@ -49,8 +49,21 @@ typedef struct lnt_share {
     char apart[48]; /* from the next thread's cache line */
 } lnt_share;
 
+/* What a worker that waits reads, and what it needs to begin: of one cache line, for each takes 100 ns to come. */
+typedef struct lnt_job {
+    _Atomic(uint64_t) gate;
+    _Atomic(uint64_t) taken;  /* bit c: a thread of this job began on processor c */
+    _Atomic(uint32_t) life;   /* workers of another one end */
+    _Atomic(uint32_t) status; /* first failure */
+    lnt_kernel *k;
+    lnt_task_fn task;
+    void *arg;
+    int64_t slice;
+} lnt_job;
+
 struct lnt_pool {
-    lnt_allocator allocator; /* of this block */
+    _Alignas(LNT_ALIGN) lnt_job job;
+    _Alignas(LNT_ALIGN) lnt_allocator allocator; /* of this block */
     lnt_pool *next;          /* of all_pools */
     uint32_t threads;        /* workers + the caller */
     uint32_t started;        /* worker[1 .. started) have threads */
@@ -60,17 +73,8 @@ struct lnt_pool {
     _Atomic(uintptr_t) owner; /* the thread whose job runs; 0: none does */
     pthread_mutex_t lock;     /* of sleeping */
     pthread_cond_t wake;
-    _Atomic(uint64_t) gate;
-    _Atomic(uint32_t) life; /* workers of another one end */
     _Atomic(uint32_t) sleepers;
-    _Atomic(uint64_t) taken; /* bit c: a thread of this job began on processor c */
-
-    lnt_kernel *k;
-    lnt_task_fn task;
-    void *arg;
-    int64_t slice;
-    lnt_share share[MAX_THREADS];
-    _Atomic(uint32_t) status; /* first failure */
+    _Alignas(LNT_ALIGN) lnt_share share[MAX_THREADS];
 };
 
 /* ---- floating-point environment ---- */
@@ -152,21 +156,22 @@ static lnt_status run_alone(lnt_kernel *k, int64_t items, int64_t grain, lnt_tas
 static void stop_job(lnt_pool *p, lnt_status status)
 {
     uint32_t none = LNT_OK;
-    atomic_compare_exchange_strong(&p->status, &none, status);
+    atomic_compare_exchange_strong(&p->job.status, &none, status);
     for (uint32_t i = 0; i < p->threads; i++)
         atomic_store(&p->share[i].next, p->share[i].end);
 }
 
 static void take_share(lnt_pool *p, lnt_share *share, uint32_t thread)
 {
-    for (;;) {
-        const int64_t begin = atomic_fetch_add_explicit(&share->next, p->slice, memory_order_relaxed);
+    /* Read before it is added to: what another has done is not taken from its cache. */
+    while (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
+        const int64_t begin = atomic_fetch_add_explicit(&share->next, p->job.slice, memory_order_relaxed);
         if (begin >= share->end)
             return;
-        const int64_t end = share->end - begin < p->slice ? share->end : begin + p->slice;
-        lnt_status status = p->task(p->k, p->arg, begin, end, thread);
+        const int64_t end = share->end - begin < p->job.slice ? share->end : begin + p->job.slice;
+        lnt_status status = p->job.task(p->job.k, p->job.arg, begin, end, thread);
         if (status == LNT_OK)
-            status = thread == 0 ? lnt_pool_poll(p->k) : lnt_cancelled(p->k);
+            status = thread == 0 ? lnt_pool_poll(p->job.k) : lnt_cancelled(p->job.k);
         if (status != LNT_OK)
             stop_job(p, status);
     }
@@ -186,7 +191,7 @@ static void share_items(lnt_pool *p, int64_t items, int64_t grain)
     const int64_t slice = slice_of(items / (threads * SLICES_PER_THREAD), grain);
     /* Slices that are grains grow by what is left over rather than leave a small one. */
     const int64_t slices = slice > grain ? (most - 1) / slice + 1 : most > slice ? most / slice : 1;
-    p->slice = (most - 1) / slices + 1;
+    p->job.slice = (most - 1) / slices + 1;
     for (int64_t i = 0, begin = 0; i < threads; i++) {
         atomic_store_explicit(&p->share[i].next, begin, memory_order_relaxed);
         p->share[i].end = begin = lnt_cut(items, shares, shares * (i + 1) / threads);
@@ -215,20 +220,20 @@ static bool await_job(lnt_pool *p, uint32_t seen, uint32_t life)
     const uint64_t until = lnt_now_ns() + p->spin_ns;
     do {
         for (int i = 0; i < 64; i++) {
-            if (atomic_load(&p->life) != life)
+            if (atomic_load(&p->job.life) != life)
                 return false;
-            if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen)
+            if (gate_job(atomic_load_explicit(&p->job.gate, memory_order_acquire)) != seen)
                 return true;
             cpu_relax();
         }
     } while (lnt_now_ns() < until);
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    while (gate_job(atomic_load(&p->gate)) == seen && atomic_load(&p->life) == life)
+    while (gate_job(atomic_load(&p->job.gate)) == seen && atomic_load(&p->job.life) == life)
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
-    return atomic_load(&p->life) == life;
+    return atomic_load(&p->job.life) == life;
 }
 
 #if defined(__linux__)
@@ -268,22 +273,22 @@ static void move_off(uint64_t taken)
 /* Sees to it that this worker has a processor of its own for the job. */
 static void take_processor(lnt_pool *p)
 {
-    const uint64_t here = this_processor(), taken = atomic_fetch_or(&p->taken, here);
+    const uint64_t here = this_processor(), taken = atomic_fetch_or(&p->job.taken, here);
     if (taken & here) {
         move_off(taken);
-        atomic_fetch_or(&p->taken, this_processor());
+        atomic_fetch_or(&p->job.taken, this_processor());
     }
 }
 
 /* Goes through the gate if it is open; *seen becomes the job's number either way. */
 static bool enter_job(lnt_pool *p, uint32_t *seen)
 {
-    uint64_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
+    uint64_t gate = atomic_load_explicit(&p->job.gate, memory_order_acquire);
     do {
         *seen = gate_job(gate);
         if (!(gate & GATE_OPEN))
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate + 1, memory_order_acq_rel,
+    } while (!atomic_compare_exchange_weak_explicit(&p->job.gate, &gate, gate + 1, memory_order_acq_rel,
                                                     memory_order_acquire));
     return true;
 }
@@ -297,19 +302,22 @@ static void *worker_main(void *arg)
     uint32_t seen = 0;
     while (await_job(p, seen, life))
         if (enter_job(p, &seen)) {
+            __builtin_prefetch(&p->share[w->index], 1);
+            __builtin_prefetch(p->job.arg);
+            __builtin_prefetch(p->job.k);
             take_processor(p);
             take_slices(p, w->index);
-            atomic_fetch_sub_explicit(&p->gate, 1, memory_order_release);
+            atomic_fetch_sub_explicit(&p->job.gate, 1, memory_order_release);
         }
     return NULL;
 }
 
 static void open_gate(lnt_pool *p)
 {
-    atomic_store(&p->status, LNT_OK);
-    atomic_store(&p->taken, this_processor());
-    const uint64_t job = (uint64_t)gate_job(atomic_load(&p->gate)) + 1;
-    atomic_store(&p->gate, (job << 32) | GATE_OPEN);
+    atomic_store_explicit(&p->job.status, LNT_OK, memory_order_relaxed);
+    atomic_store_explicit(&p->job.taken, this_processor(), memory_order_relaxed);
+    const uint64_t job = (uint64_t)gate_job(atomic_load_explicit(&p->job.gate, memory_order_relaxed)) + 1;
+    atomic_store(&p->job.gate, (job << 32) | GATE_OPEN);
     if (atomic_load(&p->sleepers)) {
         pthread_mutex_lock(&p->lock);
         pthread_cond_broadcast(&p->wake);
@@ -319,8 +327,8 @@ static void open_gate(lnt_pool *p)
 
 static void close_gate(lnt_pool *p)
 {
-    atomic_fetch_and(&p->gate, ~GATE_OPEN);
-    while (atomic_load_explicit(&p->gate, memory_order_acquire) & (GATE_OPEN - 1))
+    atomic_fetch_and(&p->job.gate, ~GATE_OPEN);
+    while (atomic_load_explicit(&p->job.gate, memory_order_acquire) & (GATE_OPEN - 1))
         cpu_relax();
 }
 
@@ -364,7 +372,7 @@ static void forget_threads(lnt_pool *p)
     const bool ours = atomic_load(&p->owner) == this_thread();
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
-    atomic_fetch_add(&p->life, 1);
+    atomic_fetch_add(&p->job.life, 1);
     atomic_store(&p->sleepers, 0);
     p->orphaned = p->threads > 1;
     p->started = 1;
@@ -372,7 +380,7 @@ static void forget_threads(lnt_pool *p)
         stop_job(p, LNT_E_CANCELLED);
     else
         atomic_store(&p->owner, 0);
-    atomic_fetch_and(&p->gate, ~(2 * GATE_OPEN - 1));
+    atomic_fetch_and(&p->job.gate, ~(2 * GATE_OPEN - 1));
 }
 
 static void before_fork(void)
@@ -415,7 +423,7 @@ static lnt_status start_workers(lnt_pool *p, lnt_error *err)
         lnt_worker *w = &p->worker[p->started];
         w->pool = p;
         w->index = p->started;
-        w->life = atomic_load(&p->life);
+        w->life = atomic_load(&p->job.life);
         LNT_REQUIRE(pthread_create(&w->thread, NULL, worker_main, w) == 0, err, LNT_E_LIMIT,
                     "cannot start thread %u of %u", p->started, p->threads);
     }
@@ -425,7 +433,7 @@ static lnt_status start_workers(lnt_pool *p, lnt_error *err)
 static void free_pool(lnt_pool *p)
 {
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->life, 1);
+    atomic_fetch_add(&p->job.life, 1);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
     for (uint32_t i = 1; i < p->started; i++)
@@ -500,13 +508,13 @@ lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_ta
         (void)start_workers(p, NULL); /* those that there are do it, if only the caller */
     }
     share_items(p, items, grain);
-    p->k = k;
-    p->task = task;
-    p->arg = arg;
+    p->job.k = k;
+    p->job.task = task;
+    p->job.arg = arg;
     open_gate(p);
     take_slices(p, 0);
     close_gate(p);
-    const lnt_status status = (lnt_status)atomic_load(&p->status);
+    const lnt_status status = (lnt_status)atomic_load(&p->job.status);
     atomic_store(&p->owner, 0);
     return status;
 }
