@@ -544,7 +544,24 @@ typedef struct order {
     const lnt_gemm_call *call;
     int64_t row_blocks, column_blocks;
     bool columns_outside;
+    bool rows_outside; /* products are columns of the same rows: a thread does all of some rows' */
 } order;
+
+/* Where item i of the work lies: of which product, block of rows and of columns. */
+static void find_item(const order *o, int64_t i, int64_t *product, int64_t *row, int64_t *column)
+{
+    const int64_t products = o->call->plan->products;
+    if (o->rows_outside) {
+        *column = i % o->column_blocks;
+        *product = i / o->column_blocks % products;
+        *row = i / o->column_blocks / products;
+        return;
+    }
+    const int64_t blocks = o->row_blocks * o->column_blocks, at = i % blocks;
+    *product = i / blocks;
+    *row = o->columns_outside ? at % o->row_blocks : at / o->column_blocks;
+    *column = o->columns_outside ? at / o->row_blocks : at % o->column_blocks;
+}
 
 /* The first row of block i of the rows. */
 static int64_t row_of_block(const order *o, int64_t i)
@@ -596,10 +613,8 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     b.call = call;
     b.laid_out = -1;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t blocks = o->row_blocks * o->column_blocks, at = item % blocks;
-        const int64_t rows_at = o->columns_outside ? at % o->row_blocks : at / o->column_blocks;
-        const int64_t columns_at = o->columns_outside ? at / o->row_blocks : at % o->column_blocks;
-        b.product = item / blocks;
+        int64_t rows_at, columns_at;
+        find_item(o, item, &b.product, &rows_at, &columns_at);
         b.row = row_of_block(o, rows_at);
         b.rows = (unsigned)(row_of_block(o, rows_at + 1) - b.row);
         run_columns(k, &b, o->column_blocks, columns_at, gather);
@@ -621,7 +636,8 @@ static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
     const int64_t threads = k->threads, rows = p->rows / threads;
     const int64_t panels = divide_up((int64_t)p->columns, LNT_PANEL);
     const bool small = (int64_t)(p->columns * p->taps) <= TIMES * p->rows; /* is B */
-    order o = {call, p->row_blocks, p->column_blocks, p->columns_outside};
+    order o = {call, p->row_blocks, p->column_blocks, p->columns_outside,
+               threads > 1 && p->products > 1 && p->epilogue_columns > 0};
     if (p->products == 1 && rows >= (small ? ROWS : MANY_ROWS)) {
         o.columns_outside &= threads == 1;
         o.row_blocks = divide_up(p->row_blocks, threads) * threads;

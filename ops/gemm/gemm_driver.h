@@ -55,7 +55,7 @@ struct lnt_gemm_plan {
     float scale, low, high;
     const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
-    int64_t epilogue_columns;     /* column where product p starts: p * this */
+    int64_t epilogue_columns;     /* column where product p starts: p * this; 0: each has rows of its own */
     int64_t row_step;             /* floats between neighboring rows of A */
     bool gathers;                 /* rows_of may gather: room is kept for it */
     bool row_bias;                /* a call's bias is one of rows */

@@ -118,7 +118,8 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
 typedef struct cut {
     const lnt_qgemm_call *call;
     int64_t tiles, blocks, parts;
-    int64_t groups; /* of as many panels as a tile takes */
+    int64_t groups;    /* of as many panels as a tile takes */
+    bool rows_outside; /* products are columns of the same rows: a thread does all of some rows' */
 } cut;
 
 /* Tiles of a block: where each begins in the block's rows. */
@@ -279,8 +280,9 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     const lnt_qgemm_call *call = c->call;
     const lnt_qgemm_plan *p = call->plan;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t part = item % c->parts, block = item / c->parts % c->blocks,
-                      product = item / c->parts / c->blocks;
+        const int64_t part = item % c->parts, at = item / c->parts;
+        const int64_t block = c->rows_outside ? at / p->products : at % c->blocks;
+        const int64_t product = c->rows_outside ? at % p->products : at / c->blocks;
         const int64_t first = c->groups * part / c->parts * p->kernels->panels,
                       end_panel = c->groups * (part + 1) / c->parts * p->kernels->panels;
         const int64_t stop = end_panel < p->panels ? end_panel : p->panels;
@@ -316,6 +318,7 @@ lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
     const int64_t wanted = work / ITEM_WORK + 1;
     c.groups = (p->panels + p->kernels->panels - 1) / p->kernels->panels;
     c.parts = c.blocks * p->products >= 8 ? 1 : wanted < c.groups ? wanted : c.groups;
+    c.rows_outside = k->threads > 1 && p->epilogue_columns > 0;
     const int64_t item_work = (work + stored * STORE_WORK) / c.parts;
     return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (item_work + 1), run_items, &c);
 }
