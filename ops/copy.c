@@ -708,6 +708,19 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     return LNT_OK;
 }
 
+/* All rows of sixteens of columns. */
+static lnt_status turn_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)thread;
+    const copy_job *job = arg;
+    const lnt_copy *c = job->c;
+    const int64_t first = begin * TILE, columns = lnt_least(end * TILE, c->n[1]) - first;
+    cursor w = {.dst = job->dst + first * c->unit, .src = job->src + first * c->src[1]};
+    for (; w.at[0] < c->n[0]; w.at[0] += c->rows, w.dst += c->rows * c->dst[0], w.src += c->rows * c->unit)
+        transpose_tiles(k, c, &w, w.dst, w.src, columns);
+    return LNT_OK;
+}
+
 lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void *src)
 {
     LNT_ASSERT(c->kind == LNT_COPY_NOTHING || (c->rank > 0 && c->items > 0 && c->item_bytes > 0));
@@ -715,14 +728,23 @@ lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void 
     if (c->kind == LNT_COPY_NOTHING)
         return LNT_OK;
     copy_job job = {c, dst, src};
-    const int64_t grain = SLICE_BYTES / c->item_bytes;
-    return lnt_parallel(k, c->items, grain ? grain : 1, copy_items, &job);
+    if (c->by_columns && c->kind == LNT_COPY_TRANSPOSE && c->rank == 2 && k->threads > 1)
+        return lnt_parallel(k, (c->n[1] + TILE - 1) / TILE, 1 + SLICE_BYTES / (c->n[0] * c->unit * TILE),
+                            turn_columns, &job);
+    const int64_t slice = SLICE_BYTES / c->item_bytes, grain = slice ? slice : 1;
+    const bool few = !c->of_images && c->items < 2 * grain;
+    return lnt_parallel(k, c->items, few ? c->items : grain, copy_items, &job);
 }
 
 lnt_status lnt_copy_bytes(lnt_kernel *k, void *dst, const void *src, int64_t bytes)
 {
+    enum { SHARED = 1 << 20 };
     if (dst == src || bytes == 0)
         return LNT_OK;
+    if (bytes < SHARED) { /* lines that another thread has copied come slowly to the one that changes some */
+        memcpy(dst, src, (size_t)bytes);
+        return LNT_OK;
+    }
     lnt_copy c;
     lnt_copy_begin(&c, 1);
     lnt_copy_axis(&c, bytes, 1, 1);

@@ -30,6 +30,9 @@ typedef struct lnt_copy {
     int64_t rows;          /* of the axis before the last that one item of work covers */
     int64_t pieces, piece; /* the last axis is cut into pieces of so many elements, each an item of work */
     int64_t items, item_bytes;
+    bool
+        of_images; /* steps before and after share their pixels: it is shared, too, if it is less than two slices */
+    bool by_columns; /* threads share the columns of a transpose, which are rows of src, not its rows */
 } lnt_copy;
 
 void lnt_copy_begin(lnt_copy *c, size_t element);

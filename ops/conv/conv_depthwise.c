@@ -15,7 +15,8 @@ enum {
     SLICED_BYTES = LNT_DEPTHWISE_SLICED_BYTES,
     SLICED_RUN = LNT_DEPTHWISE_SLICED_RUN,
     SLICE = LNT_DEPTHWISE_SLICE,
-    BAND = LNT_DEPTHWISE_BAND
+    BAND = LNT_DEPTHWISE_BAND,
+    MOVED = 4 /* taps, about, take as long as a pixel to be read and stored */
 };
 
 typedef struct depthwise {
@@ -226,7 +227,8 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.bias = lnt_in(k, s, (unsigned)d->store.bias);
     if (d->store.residual >= 0)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
-    const int64_t work = d->run * d->together * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
+    const int64_t taps = lnt_volume(d->g.w.kernel) + MOVED;
+    const int64_t work = d->run * d->together * d->slice * d->g.channels * taps + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
     const int64_t items = d->bands ? d->bands * most_pieces(d) * d->slices * d->runs : 0;
     const int64_t grain = LNT_DEPTHWISE_SHARED_WORK / work + 1;
@@ -242,7 +244,16 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 static bool shares_channels(const lnt_site *site, const depthwise *d)
 {
     const int64_t threads = site->threads;
-    return d->rows <= BAND && d->rows % threads && d->pixel >= threads * SLICE && d->g.features == 1;
+    return d->rows <= BAND && d->rows % threads && d->rows > 1 && d->pixel >= threads * SLICE &&
+           d->g.features == 1;
+}
+
+/* Pixels of a run: of the only row that there is, threads share the pixels, as what comes before and after does. */
+static int64_t run_of(const lnt_site *site, const depthwise *d, int64_t terms)
+{
+    const int64_t length = d->g.w.out[d->along],
+                  run = LNT_DEPTHWISE_RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
+    return d->rows > 1 ? run : lnt_least(run, (int64_t)lnt_round_up((size_t)(length / site->threads + 1), 8));
 }
 
 /* Rows in pairs, where each thread gets some. */
@@ -307,7 +318,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     d->across = columns ? 2 : 1;
     d->rows = g->batch * w->out[0] * w->out[d->across];
     const int64_t length = w->out[d->along];
-    d->run = LNT_DEPTHWISE_RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
+    d->run = run_of(site, d, terms);
     d->slice = slice_of(d);
     if (d->slice < d->pixel)
         d->run = SLICED_RUN;

@@ -24,7 +24,7 @@ typedef struct pieces {
     int64_t grain;
 } pieces;
 
-enum { PIECE = 8192, /* elements */ GRAIN = 2 };
+enum { PIECE = 8192, /* elements */ GRAIN = 4 };
 
 static void cut(const lnt_map *m, unsigned cost, pieces *p)
 {

@@ -123,6 +123,8 @@ static void bind_whole(lnt_site *site, relayout *r, bool turns)
     lnt_operand_strides(in, from);
     lnt_operand_strides(out, to);
     lnt_copy_box(&r->whole, lnt_dtype_size(in->dtype), in->rank, in->dims, to, from);
+    r->whole.of_images = true;
+    r->whole.by_columns = is_turned(in); /* each pixel is read by the thread that has written it, as a rule */
     site->step->run = run_whole;
     if (lnt_copy_is_plain(&r->whole))
         lnt_bind_view(site, 0, 0, 0);

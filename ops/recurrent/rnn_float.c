@@ -19,6 +19,8 @@ static void rows_of_input(const lnt_gemm_call *call, int64_t product, int64_t ro
     }
 }
 
+enum { SHARED_WORK = 1 << 20 }; /* multiply-adds with the inputs */
+
 bool lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m, size_t *scratch)
 {
     static const ptrdiff_t no_offset = 0;
@@ -94,7 +96,11 @@ lnt_status lnt_rnn_multiply_floats(lnt_kernel *k, lnt_rnn_call *c, const float *
                                 .bias = bias,
                                 .bias_product = m->row,
                                 .gather = c->scratch + m->product.gather_at};
-    return lnt_gemm_run(k, &call);
+    /* What another thread writes, the recurrence waits for at each step: as much is done by itself. */
+    lnt_kernel alone = *k;
+    if (m->e.directions == 1 && call.plan->work < SHARED_WORK)
+        alone.threads = 1;
+    return lnt_gemm_run(&alone, &call);
 }
 
 /* ---- the recurrence ---- */
