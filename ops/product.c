@@ -29,7 +29,7 @@ bool lnt_multiplies_halves(const lnt_op *op, const lnt_operand *weights)
     const lnt_product *product = op->product;
     return product && op->flags & LNT_OP_HALVES && weights->packed && weights->dtype == LNT_FLOAT &&
            lnt_packed_element(weights->packed) == LNT_FLOAT16 &&
-           (!product->halves || product->halves == weights->dims[0]);
+           (!product->are_for_halves || product->are_for_halves(weights));
 }
 
 int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step)

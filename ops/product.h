@@ -11,8 +11,8 @@
 struct lnt_product {
     /* Inputs that are packed where they are constants, as bits: floats, or int8 and uint8 where the row says INT8. */
     uint32_t packed_inputs;
-    /* The first extent of weights whose products halves have digits enough for; 0: whatever it is. */
-    uint32_t halves;
+    /* Do halves have digits enough for products with these weights? NULL: for all. */
+    bool (*are_for_halves)(const lnt_operand *weights);
     /* Fills the record of such an input with extents from 1 to INT32_MAX; false: it stays as it is. NULL: none is. */
     bool (*pack)(const lnt_node *node, const lnt_operand *o, lnt_packed *record);
     /* Pairs of a multiplication and an addition of a step with known extents. */

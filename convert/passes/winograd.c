@@ -1,6 +1,7 @@
 /* winograd.c — makes WinogradConv of Conv where it is sooner: of those that save most time for each byte that
  * the file grows by, as many as the budget has room for (--winograd-budget; --winograd: all). Squares are in small
- * tiles where weights become float16, whose digits are too few for large ones. */
+ * tiles where weights become float16, whose digits are too few for large ones. Taps of squares for which there is no
+ * room stay as they are and are transformed in each run, where that is still sooner. */
 #include "ops/conv/winograd.h"
 
 #include "convert/graph/edit.h"
@@ -150,8 +151,9 @@ static double error_bound(const form *f, const float *taps, const float *points)
     return most * ((double)depth + ROUNDINGS) * FLT_EPSILON / 2;
 }
 
-/* LNT_NONE with g->err set. Notes the bound of its errors, too. */
-static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, double *bound)
+/* Weights transformed, in the file or, as they are now, in each run; LNT_NONE with g->err set. Notes the bound of
+ * errors, too. */
+static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, bool in_file, double *bound)
 {
     const size_t features = (size_t)f->features, channels = (size_t)f->channels, taps = (size_t)f->taps;
     const float *from = g->value[weights].info.data;
@@ -168,19 +170,23 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, doubl
             else
                 transform_line(taps_at, f, to, step);
         }
+    *bound = fmax(*bound, error_bound(f, from, data));
     const int64_t square[4] = {patch_of(f), patch_of(f), f->channels, f->features},
                   line[3] = {f->points, f->groups * f->channels, f->features};
-    const uint32_t made =
-        lnt_add_floats(g, g->value[weights].name, f->square ? 4 : 3, f->square ? square : line, data);
-    *bound = fmax(*bound, error_bound(f, from, data));
+    if (in_file)
+        weights =
+            lnt_add_floats(g, g->value[weights].name, f->square ? 4 : 3, f->square ? square : line, data);
     lnt_free(g->memory.allocator, data);
-    return made;
+    return weights;
 }
 
 /* ---- which convolutions ---- */
 
 enum { FEWEST = LNT_WINOGRAD_FEWEST, FEW = 4, MANY = 12 /* tiles */, CACHED = 128 * 128 };
 enum { LONG = 64 /* elements */, FAR = 1000 /* operators */ };
+/* Multiply-adds that transforming a filter in each run is worth, and what is to be saved of all by it. */
+enum { TAPS_WORK = 160, SMALL_TAPS_WORK = 60 };
+static const double WORTH = 0.3;
 
 /* Is the transform sooner for so many tiles? Weights are up to four times as large: for few tiles they come
  * slower than they are multiplied, unless they stay in a cache. */
@@ -188,6 +194,27 @@ static bool pays(const form *f)
 {
     const bool cached = lnt_dim_mul(f->channels, f->features) <= CACHED;
     return f->channels >= FEWEST && f->features >= FEWEST && f->tiles >= (cached ? FEW : MANY);
+}
+
+/* What is computed less, in multiply-adds. The transforms' additions, loads and stores are counted as such. */
+static double saved(const form *f)
+{
+    static const double in_of[KINDS] = {130, 160, 50}, out_of[KINDS] = {110, 120, 55};
+    const double in = in_of[kind_of(f)], out = out_of[kind_of(f)]; /* for a channel, a feature, of a tile */
+    const double pairs = (double)f->channels * (double)f->features;
+    const double tile = pairs * ((double)f->taps * f->outputs - (double)(f->points * f->groups)) -
+                        in * (double)f->channels - out * (double)f->features;
+    return (double)f->tiles * tile;
+}
+
+/* What is saved where taps are transformed in each run, which takes memory, too: 0, or a good part of all. */
+static double saved_by_taps(const form *f)
+{
+    const double pairs = (double)f->channels * (double)f->features;
+    const double all = pairs * (double)f->taps * f->outputs * (double)f->tiles;
+    const double left = saved(f) - pairs * (kind_of(f) == SMALL ? SMALL_TAPS_WORK : TAPS_WORK);
+    const bool enough = f->channels >= FEWEST && f->features >= FEWEST;
+    return f->square && enough && left > WORTH * all ? left : 0;
 }
 
 /* The last number of an attribute if all before it are `others`; 0 if not, `others` if there is none. */
@@ -221,7 +248,7 @@ static bool squares_fit(const lnt_graph *g, const lnt_gnode *n, const lnt_operan
         f->tiles = lnt_dim_mul(f->tiles, along);
         f->outputs *= y->dims[i] <= 0 ? (double)f->tile : (double)y->dims[i] / (double)along;
     }
-    return pays(f);
+    return pays(f) || saved_by_taps(f) > 0;
 }
 
 /* Padding only at both ends of the last of so many axes? */
@@ -298,8 +325,9 @@ typedef struct candidate {
     uint32_t weights, n_readers;
     form f;
     double saved;          /* multiply-adds, in all its convolutions */
+    double saved_by_taps;  /* where these are transformed in each run; 0: it is not worth it */
     uint64_t bytes, taps;  /* of the weights transformed, and as they are */
-    bool chosen;
+    bool may_grow, chosen; /* transformed in the file */
 } candidate;
 
 typedef struct ranked {
@@ -312,17 +340,6 @@ typedef struct choice {
     size_t n, capacity;
     uint32_t *of; /* for each value its number in the list and one, or 0 */
 } choice;
-
-/* What is computed less, in multiply-adds. The transforms' additions, loads and stores are counted as such. */
-static double saved(const form *f)
-{
-    static const double in_of[KINDS] = {130, 160, 50}, out_of[KINDS] = {110, 120, 55};
-    const double in = in_of[kind_of(f)], out = out_of[kind_of(f)]; /* for a channel, a feature, of a tile */
-    const double pairs = (double)f->channels * (double)f->features;
-    const double tile = pairs * ((double)f->taps * f->outputs - (double)(f->points * f->groups)) -
-                        in * (double)f->channels - out * (double)f->features;
-    return (double)f->tiles * tile;
-}
 
 /* Bytes of weights of so many groups of [K, N] in the file. */
 static lnt_status weight_bytes(const lnt_graph *g, int64_t groups, int64_t K, int64_t N, uint64_t *out)
@@ -346,7 +363,9 @@ static lnt_status note(lnt_graph *g, choice *c, const lnt_gnode *n, const form *
         c->of[weights] = (uint32_t)c->n;
     }
     candidate *of = &c->list[c->of[weights] - 1];
+    of->may_grow |= pays(f);
     of->saved += saved(f);
+    of->saved_by_taps += saved_by_taps(f);
     of->n_readers++;
     return LNT_OK;
 }
@@ -369,6 +388,12 @@ static double growth(const lnt_edit *e, const candidate *c)
     return (double)c->bytes - (stay ? 0 : (double)c->taps);
 }
 
+/* What is saved beyond what the taps as they are would save. */
+static double gained(const candidate *c)
+{
+    return c->saved - c->saved_by_taps;
+}
+
 /* What saves most for a byte comes first, what makes the file smaller before all. */
 static int by_gain(const void *a, const void *b)
 {
@@ -386,12 +411,12 @@ static lnt_status choose(const lnt_edit *e, choice *c, double room)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < c->n; i++) {
         const double bytes = growth(e, &c->list[i]);
-        rank[i] = (ranked){bytes > 0 ? c->list[i].saved / bytes : INFINITY, bytes, i};
+        rank[i] = (ranked){bytes > 0 ? gained(&c->list[i]) / bytes : INFINITY, bytes, i};
     }
     qsort(rank, c->n, sizeof *rank, by_gain);
     for (size_t i = 0; i < c->n; i++) {
         candidate *of = &c->list[rank[i].at];
-        of->chosen = room == INFINITY || (of->saved > 0 && rank[i].bytes <= room);
+        of->chosen = of->may_grow && (room == INFINITY || (gained(of) > 0 && rank[i].bytes <= room));
         room -= of->chosen ? rank[i].bytes : 0;
     }
     lnt_free(e->g->memory.allocator, rank);
@@ -426,11 +451,11 @@ static lnt_status transform(lnt_edit *e, const candidate *c)
 {
     lnt_graph *g = e->g;
     const lnt_operand taps = *lnt_ginfo(g, c->weights);
-    const uint32_t weights = transformed(g, c->weights, &c->f, &e->report->winograd_error_bound);
+    const uint32_t weights = transformed(g, c->weights, &c->f, c->chosen, &e->report->winograd_error_bound);
     if (weights == LNT_NONE)
         return g->err->code;
-    e->report->winograd_bytes += c->bytes;
-    e->report->taps_bytes += c->taps;
+    e->report->winograd_bytes += c->chosen ? c->bytes : 0;
+    e->report->taps_bytes += c->chosen ? c->taps : 0;
     for (lnt_gnode *n; (n = next_reader(e, c->weights)) != NULL;) {
         n->op = lnt_op_by_id(LNT_ID_WinogradConv);
         LNT_TRY(note_kernel(g, n, &taps));
@@ -466,7 +491,7 @@ static lnt_status transform_chosen(lnt_edit *e, choice *c)
         return LNT_OK;
     LNT_TRY(choose(e, c, room(e)));
     for (size_t i = 0; i < c->n; i++)
-        if (c->list[i].chosen)
+        if (c->list[i].chosen || (c->list[i].saved_by_taps > 0 && !e->g->small))
             LNT_TRY(transform(e, &c->list[i]));
     return LNT_OK;
 }

@@ -17,6 +17,7 @@
 enum {
     TILE = LNT_WINOGRAD_TILE,
     PATCH = LNT_WINOGRAD_PATCH,
+    TAPS = LNT_WINOGRAD_TAPS,
     POINTS = LNT_WINOGRAD_POINTS,
     FEWEST = LNT_WINOGRAD_FEWEST,
     CHANNELS_MAX = 53,
@@ -35,10 +36,10 @@ enum {
 #define P LNT_WINOGRAD_P
 #define Q LNT_WINOGRAD_Q
 
-/* B' and A' of ops/conv/winograd.h, of squares. */
+/* B', A' and G of ops/conv/winograd.h, of squares. */
 typedef struct square {
     size_t tile, patch;
-    double forward[PATCH][PATCH], backward[TILE][PATCH];
+    double forward[PATCH][PATCH], backward[TILE][PATCH], filter[PATCH][TAPS];
 } square;
 
 static const square large = {
@@ -50,11 +51,18 @@ static const square large = {
      {0, -Q / 2, -0.5, Q, 1, 0},
      {0, Q / 2, -0.5, -Q, 1, 0},
      {0, 1, 0, -2.5, 0, 1}},
-    {{1, 1, 1, 1, 1, 0}, {0, P, -P, Q, -Q, 0}, {0, 0.5, 0.5, 2, 2, 0}, {0, P / 2, -P / 2, 2 * Q, -2 * Q, 1}}};
+    {{1, 1, 1, 1, 1, 0}, {0, P, -P, Q, -Q, 0}, {0, 0.5, 0.5, 2, 2, 0}, {0, P / 2, -P / 2, 2 * Q, -2 * Q, 1}},
+    {{1, 0, 0},
+     {-2 / 3., -2 / 3. * P, -1 / 3.},
+     {-2 / 3., 2 / 3. * P, -1 / 3.},
+     {1 / 6., Q / 6, 1 / 3.},
+     {1 / 6., -Q / 6, 1 / 3.},
+     {0, 0, 1}}};
 static const square small = {LNT_WINOGRAD_SMALL_TILE,
                              LNT_WINOGRAD_SMALL_PATCH,
                              {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, -1, 0, 1}},
-                             {{1, 1, 1, 0}, {0, 1, -1, 1}}};
+                             {{1, 1, 1, 0}, {0, 1, -1, 1}},
+                             {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
 
 /* Those of lines, from their points: infinity is the last one. */
 typedef struct line_matrices {
@@ -119,15 +127,15 @@ static bool agrees(bench *t, float got, double want, size_t terms, double magnit
     return off <= error;
 }
 
-/* Element (i, j) of left d right' for d(a, b) = at(arg, a, b), and the sum of its terms' magnitudes. */
+/* Element (i, j) of left d right' for d(a, b) = at(arg, a, b) of n x n, and the sum of its terms' magnitudes. */
 typedef double (*element_fn)(const void *arg, unsigned a, unsigned b);
-static double transformed(const square *s, const double *left, const double *right, element_fn at,
-                          const void *arg, double *magnitude)
+static double transformed(size_t n, const double *left, const double *right, element_fn at, const void *arg,
+                          double *magnitude)
 {
     double sum = 0;
     *magnitude = 0;
-    for (unsigned a = 0; a < s->patch; a++)
-        for (unsigned b = 0; b < s->patch; b++) {
+    for (unsigned a = 0; a < n; a++)
+        for (unsigned b = 0; b < n; b++) {
             const double term = left[a] * right[b] * at(arg, a, b);
             sum += term;
             *magnitude += fabs(term);
@@ -192,8 +200,8 @@ static void check_in(bench *t, const char *level, uint64_t seed)
         if (p.tile >= tiles || p.n >= channels || point >= patch * patch)
             want = guard_value, magnitude = 0;
         else
-            want = transformed(t->square, t->square->forward[point / patch],
-                               t->square->forward[point % patch], input_at, &p, &magnitude);
+            want = transformed(patch, t->square->forward[point / patch], t->square->forward[point % patch],
+                               input_at, &p, &magnitude);
         if (agrees(t, t->products[at], want, patch * patch, magnitude))
             continue;
         lnt_check_fail(t->report,
@@ -225,7 +233,7 @@ static bool pixel_holds(bench *t, const lnt_winograd_out *w, size_t at)
         return t->pixels[at] == guard_value;
     double magnitude;
     const double sum =
-        transformed(s, s->backward[line], s->backward[x % s->tile], product_at, &p, &magnitude);
+        transformed(s->patch, s->backward[line], s->backward[x % s->tile], product_at, &p, &magnitude);
     const double bias = w->bias ? (double)w->bias[p.n] : 0, rest = w->residual ? (double)w->residual[at] : 0;
     return agrees(t, t->pixels[at], fmin(fmax(sum + bias + rest, (double)w->low), (double)w->high),
                   s->patch * s->patch, magnitude + fabs(bias) + fabs(rest));
@@ -275,6 +283,53 @@ static void check_out(bench *t, const char *level, uint64_t seed)
                            (double)t->pixels[at], (unsigned long long)seed);
             return;
         }
+}
+
+/* ---- taps ---- */
+
+static double tap_at(const void *arg, unsigned a, unsigned b)
+{
+    const place *p = arg;
+    const lnt_winograd_taps *w = p->args;
+    return (double)w->w[(a * TAPS + b) * w->w_tap + p->n];
+}
+
+static void run_taps(bench *t, lnt_winograd_taps w)
+{
+    w.w = given(t, w.w);
+    w.u = given(t, w.u);
+    t->kernels->taps(&w);
+    take_results(t, t->products, PRODUCTS);
+    t->report->cases++;
+}
+
+static void check_taps(bench *t, const char *level, uint64_t seed)
+{
+    const size_t patch = t->square->patch, n = LNT_PANEL * (1 + below(t, 3)), tap = n + below(t, ROOM);
+    const lnt_winograd_taps w = {.w = t->lines[0] + LINE - (TAPS * TAPS - 1) * tap -
+                                      n, /* up to the end of the memory */
+                                 .w_tap = tap,
+                                 .u = t->products,
+                                 .u_point = LNT_WINOGRAD_RUN * ROOM,
+                                 .n = n};
+    fill(t, t->lines[0], LINE);
+    guard(t, t->products, PRODUCTS);
+    run_taps(t, w);
+    for (size_t at = 0; at < PRODUCTS; at++) {
+        const place p = {t, &w, 0, at % w.u_point};
+        const size_t point = at / w.u_point;
+        double magnitude = 0, want = guard_value;
+        if (point < patch * patch && p.n < n)
+            want = transformed(TAPS, t->square->filter[point / patch], t->square->filter[point % patch],
+                               tap_at, &p, &magnitude);
+        if (agrees(t, t->products[at], want, TAPS * TAPS, magnitude))
+            continue;
+        lnt_check_fail(t->report,
+                       "%s Winograd%s, taps of %zu filters: filter %zu, point %zu is %g, not %g (seed %llu)",
+                       level, t->half ? " of halves" : "", n, p.n, point, (double)t->products[at], want,
+                       (unsigned long long)seed);
+        return;
+    }
 }
 
 /* ---- lines ---- */
@@ -392,6 +447,8 @@ static void check_square(bench *t, const square *s, const char *level, uint64_t 
     t->square = s;
     check_in(t, level, seed);
     check_out(t, level, seed);
+    if (t->half || s == &large)
+        check_taps(t, level, seed);
 }
 
 lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *r)

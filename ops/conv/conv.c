@@ -330,4 +330,4 @@ lnt_status lnt_bind_conv(lnt_site *site)
     return lnt_conv_bind_types(site, &c, bind_images);
 }
 
-const lnt_product lnt_product_conv = {1u << 1, 0, lnt_conv_pack, lnt_conv_multiply_adds};
+const lnt_product lnt_product_conv = {1u << 1, NULL, lnt_conv_pack, lnt_conv_multiply_adds};

@@ -48,6 +48,19 @@ enum {
     LNT_WINOGRAD_BLOCK_BYTES = 768 * 1024, /* of v and m: about a second-level cache */
     LNT_WINOGRAD_ROWS_MIN    = 24,         /* of a block: for fewer the weights come slower than they are multiplied */
     LNT_WINOGRAD_ROWS_MAX    = 96,
+    LNT_WINOGRAD_TAPS_WORK   = 120,        /* multiply-adds that transforming a filter is worth, */
+    LNT_WINOGRAD_IN_WORK     = 160,        /* and a patch of a channel */
+    /* Multiply-adds of a filter that must be saved for its taps to be transformed in each run. Wide vectors multiply
+     * faster than memory takes what they transform. */
+#if defined(__x86_64__)
+    LNT_WINOGRAD_TAPS_BYTES       = 1300 * 1024, /* of transformed taps that are multiplied at once */
+    LNT_WINOGRAD_TAPS_WORST       = 500,
+    LNT_WINOGRAD_SMALL_TAPS_WORST = 200,
+#else
+    LNT_WINOGRAD_TAPS_BYTES       = 640 * 1024,
+    LNT_WINOGRAD_TAPS_WORST       = 160,
+    LNT_WINOGRAD_SMALL_TAPS_WORST = 60,
+#endif
     LNT_WINOGRAD_BLOCKS      = 4,          /* of tiles or parts of features there should be, for threads to share */
     LNT_WINOGRAD_PART_MIN    = 64          /* features, as wide as tiles are */
 };

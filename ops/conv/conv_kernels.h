@@ -164,14 +164,24 @@ typedef struct lnt_winograd_line_out {
     float low, high;
 } lnt_winograd_line_out;
 
+/* Taps g (i, j) of n filters, at w[(3 i + j) * w_tap + filter], to the points of G g G': (i, j) goes to
+ * u[(6 i + j) * u_point + filter]; in half arithmetic, of small tiles, 4 i + j. Filters are whole panels of LNT_PANEL. */
+typedef struct lnt_winograd_taps {
+    const float *w;
+    size_t w_tap;
+    float *u;
+    size_t u_point, n;
+} lnt_winograd_taps;
+
 enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = 16 };
 
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 
-/* Those behind the first two are NULL in half arithmetic. */
+/* Those behind the first three are NULL in half arithmetic. */
 typedef struct lnt_winograd_kernels {
     void (*small_in)(const lnt_winograd_in *w);
     void (*small_out)(const lnt_winograd_out *w);
+    void (*taps)(const lnt_winograd_taps *w);
     void (*in)(const lnt_winograd_in *w);
     void (*out)(const lnt_winograd_out *w);
     void (*line_in)(const lnt_winograd_line_in *w);

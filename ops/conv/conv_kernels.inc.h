@@ -16,31 +16,47 @@
 #else
 #define DEPTHWISE_PAIR NULL /* 16 registers are too few */
 #endif
-/* Small tiles are sums in one order, however wide vectors are: they come of another level that is always there. */
+/* Small tiles and taps are sums in one order, however wide vectors are: wider ones take those of another level that is
+ * always there. On 64-bit ARM, where vectors always are, nothing of Winograd's has a second form. */
 #if defined(LNT_SIMD_AVX512)
-#define SMALL(name) lnt_winograd_small_##name##_avx2
+#define COMMON(name) lnt_winograd_##name##_avx2
 #elif defined(LNT_SIMD_SINGLE) && defined(__aarch64__)
-#define SMALL(name) lnt_winograd_small_##name##_neon
+#define COMMON(name) lnt_winograd_##name##_neon
+#define LARGE COMMON
 #else
-#define SMALL(name) LNT_SIMD_NAME(lnt_winograd_small_##name)
-#define HAS_SMALL
+#define COMMON(name) LNT_SIMD_NAME(lnt_winograd_##name)
+#define HAS_COMMON
 #endif
-void SMALL(in)(const lnt_winograd_in *w);
-void SMALL(out)(const lnt_winograd_out *w);
-#ifdef HAS_SMALL
+#if !defined(LARGE)
+#define LARGE(name) LNT_SIMD_NAME(lnt_winograd_##name)
+#define HAS_LARGE
+#endif
+void COMMON(small_in)(const lnt_winograd_in *w);
+void COMMON(small_out)(const lnt_winograd_out *w);
+void COMMON(taps)(const lnt_winograd_taps *w);
+void LARGE(in)(const lnt_winograd_in *w);
+void LARGE(out)(const lnt_winograd_out *w);
+void LARGE(line_in)(const lnt_winograd_line_in *w);
+void LARGE(line_out)(const lnt_winograd_line_out *w);
+#ifdef HAS_COMMON
 #include "ops/conv/winograd_small.inc.h"
+#include "ops/conv/winograd_taps.inc.h"
 #endif
 #if defined(LNT_SIMD_FP16) /* whose digits are too few for others */
-static const lnt_winograd_kernels winograd_kernels = {.small_in = SMALL(in), .small_out = SMALL(out)};
+static const lnt_winograd_kernels winograd_kernels = {
+    .small_in = COMMON(small_in), .small_out = COMMON(small_out), .taps = COMMON(taps)};
 #else
+#ifdef HAS_LARGE
 #include "ops/conv/winograd.inc.h"
 #include "ops/conv/winograd_line.inc.h"
-static const lnt_winograd_kernels winograd_kernels = {.small_in = SMALL(in),
-                                                      .small_out = SMALL(out),
-                                                      .in = winograd_in,
-                                                      .out = winograd_out,
-                                                      .line_in = winograd_line_in,
-                                                      .line_out = winograd_line_out};
+#endif
+static const lnt_winograd_kernels winograd_kernels = {.small_in = COMMON(small_in),
+                                                      .small_out = COMMON(small_out),
+                                                      .taps = COMMON(taps),
+                                                      .in = LARGE(in),
+                                                      .out = LARGE(out),
+                                                      .line_in = LARGE(line_in),
+                                                      .line_out = LARGE(line_out)};
 #endif
 
 #if LNT_HAS_PLANES && (defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512))

@@ -408,4 +408,4 @@ static int64_t multiply_adds(const lnt_node *node, const lnt_step *s)
     return lnt_window_multiply_adds(s->in[0], s->in[1]);
 }
 
-const lnt_product lnt_product_conv_transpose = {1u << 1, 0, lnt_conv_pack, multiply_adds};
+const lnt_product lnt_product_conv_transpose = {1u << 1, NULL, lnt_conv_pack, multiply_adds};

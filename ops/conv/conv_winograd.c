@@ -1,10 +1,13 @@
 /* conv_winograd.c — WinogradConv: a Conv of 3x3 taps, or of taps in a line, by minimal filtering
  * (ops/conv/winograd.h), as the converter makes it of Conv. Its weights are the taps transformed: [6, 6, channels,
  * features] of squares, [4, 4, channels, features] of those in small tiles, [points, groups * channels, features] of
- * lines. Small tiles with weights of float16 are computed with halves where the level can.
+ * lines. Small tiles with weights of float16 are computed with halves where the level can. Or they are Conv's, [features,
+ * channels, 3, 3], which takes no room: transformed in each run, to small tiles of halves, if that is sooner
+ * for the extents that there are; or else the operator is a Conv.
  *
  *   block of tiles (and a part of the features, where tiles are few)
  *     their inputs, transformed: v
+ *     the part's taps, transformed, where they are not yet: u
  *     for each point        m = v * the weights of that point, by the tile kernels
  *     m transformed back, bias, residual and clamp with it
  *
@@ -28,24 +31,60 @@ static void block_tiles(const lnt_winograd *w, int64_t block, int64_t *first, in
     *stop = begin + lnt_cut(w->tiles, w->blocks, part + 1);
 }
 
+enum { ABREAST = 256 /* taps that are widened before they are transformed */ };
+
+/* What a thread has transformed: the block that is in v, the part that is in u. */
+typedef struct held {
+    int64_t block, part;
+} held;
+
+/* Transforms the taps of features from n on, a part of them: Conv's panels. */
+static void transform_taps(const lnt_winograd *w, const void *weights, int64_t n, float *u)
+{
+    enum { ALL = TAPS * TAPS };
+    const size_t tap = (size_t)w->g.channels * LNT_PANEL, panel = ALL * tap;
+    const bool widens = w->taps_form != w->plan.b_form;
+    float widened[ALL * ABREAST];
+    for (size_t i = (size_t)n; i < (size_t)n + w->plan.columns; i += LNT_PANEL)
+        for (size_t at = 0, many; at < tap; at += many, u = lnt_moved(u, (int64_t)many, w->element)) {
+            const size_t from = i / LNT_PANEL * panel + at;
+            many = widens && tap - at > ABREAST ? ABREAST : tap - at;
+            for (size_t t = 0; widens && t < ALL; t++)
+                w->plan.kernels->widen[w->taps_form](lnt_b_at(w->taps_form, weights, from + t * tap),
+                                                     widened + t * ABREAST, many);
+            w->transforms->taps(
+                &(lnt_winograd_taps){.w = widens ? widened : lnt_b_at(w->taps_form, weights, from),
+                                     .w_tap = widens ? ABREAST : tap,
+                                     .u = u,
+                                     .u_point = w->u_point,
+                                     .n = many});
+        }
+}
+
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lnt_winograd_call *c = arg;
     const lnt_winograd *w = c->w;
+    const int64_t blocks = w->sequences * w->blocks;
     char *own = c->threads + thread * w->thread_bytes;
-    float *v = (float *)(void *)(own + w->v_at), *m = (float *)(void *)(own + w->m_at);
+    held *in = (held *)(void *)(own + w->held_at);
+    float *u = (float *)(void *)(own + w->u_at), *v = (float *)(void *)(own + w->v_at),
+          *m = (float *)(void *)(own + w->m_at);
     lnt_gemm_call gemm = c->gemm;
     gemm.a = v;
     gemm.c = m;
-    int64_t in_v = -1; /* the block that is */
     for (int64_t item = begin; item < end; item++) {
-        const int64_t block = item / w->parts, n = item % w->parts * (int64_t)w->plan.columns;
+        const int64_t block = w->parts_outside ? item % blocks : item / w->parts;
+        const int64_t part = w->parts_outside ? item / blocks : item % w->parts;
+        const int64_t n = part * (int64_t)w->plan.columns;
         int64_t first, stop;
         block_tiles(w, block, &first, &stop);
-        if (in_v != block)
+        if (in->block != block)
             w->kind->in(c, first, stop, v);
-        in_v = block;
-        gemm.b = lnt_b_at(w->plan.b_form, c->gemm.b, (size_t)(n * w->groups * w->g.channels));
+        if (w->taps && in->part != part)
+            transform_taps(w, c->gemm.b, n, u);
+        *in = (held){block, part};
+        gemm.b = w->taps ? u : lnt_b_at(w->plan.b_form, c->gemm.b, (size_t)(n * w->groups * w->g.channels));
         lnt_gemm_part(k, &gemm, 0, (stop - first) * w->rows, thread);
         w->kind->out(k, c, first, stop, m, n);
     }
@@ -84,6 +123,8 @@ static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
                                     .b_offset = w->b_offset,
                                     .gather = scratch + w->gather_at}};
     LNT_TRY(lnt_conv_input(k, s, &w->images, &c.x));
+    for (unsigned i = 0; i < k->threads; i++)
+        *(held *)(void *)(c.threads + i * w->thread_bytes + w->held_at) = (held){-1, -1};
     LNT_TRY(lnt_parallel(k, w->sequences * w->blocks * w->parts, 1, run_items, &c));
     return lnt_conv_finish(k, s, &w->images, w->epilogue ? NULL : w->store.program);
 }
@@ -117,6 +158,21 @@ static void cut_blocks(lnt_winograd *w)
         w->parts *= 2;
 }
 
+/* Of taps: parts of whole panels that a cache holds when they are transformed; and what is done again, they or inputs. */
+static void cut_taps(lnt_winograd *w)
+{
+    const int64_t panels = w->g.features / LNT_PANEL, channels = w->g.channels;
+    const int64_t fit =
+        LNT_WINOGRAD_TAPS_BYTES / LNT_PANEL / (int64_t)(w->points * w->element) / channels + 1;
+    int64_t together = lnt_least(panels / w->parts, fit);
+    while (panels % together)
+        together--;
+    if (w->g.features % LNT_PANEL == 0)
+        w->parts = panels / together;
+    w->parts_outside = (w->blocks - 1) * w->g.features * LNT_WINOGRAD_TAPS_WORK >
+                       (w->parts - 1) * w->tiles * LNT_WINOGRAD_IN_WORK;
+}
+
 static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
 {
     const size_t channels = (size_t)w->g.channels, columns = lnt_round_up((size_t)w->g.features, LNT_PANEL);
@@ -147,9 +203,13 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
                               .low = -INFINITY,
                               .high = INFINITY,
                               .row_step = (int64_t)w->v_row};
-    lnt_gemm_plan_blocks(&w->plan);
+    w->taps_form = w->plan.b_form;
+    if (w->taps && !site->half)
+        w->plan.b_form = LNT_B_F32;
+    w->u_point = lnt_round_up(w->plan.columns, LNT_PANEL) * channels + LNT_PANEL;
     for (size_t i = 0; i < w->points; i++)
-        w->b_offset[i] = i * columns * depth;
+        w->b_offset[i] = i * (w->taps ? w->u_point : columns * depth);
+    lnt_gemm_plan_blocks(&w->plan);
     return LNT_OK;
 }
 
@@ -159,12 +219,21 @@ static bool place(lnt_winograd *w, unsigned threads, size_t *scratch)
     const int64_t rows = (int64_t)(w->points * w->point);
     w->thread_bytes = 0;
     return lnt_reserve(scratch, threads, w->plan.gather_bytes, &w->gather_at) &&
+           lnt_reserve(&w->thread_bytes, 1, sizeof(held), &w->held_at) &&
+           lnt_reserve(&w->thread_bytes, w->taps ? (int64_t)w->points : 0, w->u_point * w->element,
+                       &w->u_at) &&
            lnt_reserve(&w->thread_bytes, rows, w->v_row * w->element, &w->v_at) &&
            lnt_reserve(&w->thread_bytes, rows, w->m_row * w->element, &w->m_at) &&
            lnt_reserve(scratch, threads, w->thread_bytes, &w->threads_at);
 }
 
 /* ---- operands ---- */
+
+/* Are they Conv's weights, [features, channels, 3, 3]? */
+static bool are_taps(const lnt_operand *w)
+{
+    return w->rank == 4 && w->dims[0] >= LNT_WINOGRAD_FEWEST && w->dims[2] == TAPS && w->dims[3] == TAPS;
+}
 
 /* The window and the kind its weights are made for. */
 static lnt_status window_of(const lnt_site *site, lnt_window *w, const lnt_winograd_kind **kind)
@@ -173,8 +242,9 @@ static lnt_status window_of(const lnt_site *site, lnt_window *w, const lnt_winog
     const int64_t *k = w->kernel, *dims = weights->dims;
     LNT_TRY(lnt_window_of(site, w));
     const bool padded = w->before[1] || w->after[1];
-    if (x->rank == 4 && weights->rank == 4 && (dims[0] == PATCH || dims[0] == SMALL_PATCH) &&
-        dims[1] == dims[0]) {
+    const bool transformed =
+        weights->rank == 4 && (dims[0] == PATCH || dims[0] == SMALL_PATCH) && dims[1] == dims[0];
+    if (x->rank == 4 && (transformed || are_taps(weights))) {
         *kind = &lnt_winograd_square;
         if (k[1] == TAPS && k[2] == TAPS && lnt_volume(w->stride) == 1 && lnt_volume(w->dilation) == 1)
             return LNT_OK;
@@ -196,10 +266,17 @@ lnt_status lnt_shape_winograd_conv(lnt_site *site)
     const lnt_winograd_kind *kind;
     lnt_window w;
     LNT_TRY(window_of(site, &w, &kind));
-    const int64_t dims[] = {x->dims[0], weights->dims[weights->rank - 1], w.out[1], w.out[2]};
+    const int64_t dims[] = {x->dims[0], weights->dims[are_taps(weights) ? 0 : weights->rank - 1], w.out[1],
+                            w.out[2]};
     const int64_t line[] = {dims[0], dims[1], dims[3]};
     lnt_set_dims(site, 0, x->rank, x->rank == 3 ? line : dims);
     return LNT_OK;
+}
+
+/* Taps of float16 have digits enough for large tiles, but halves have not. */
+static int64_t tile_of_taps(bool half)
+{
+    return half ? LNT_WINOGRAD_SMALL_TILE : LNT_WINOGRAD_TILE;
 }
 
 static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
@@ -208,13 +285,14 @@ static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
     lnt_conv *g = &w->g;
     lnt_window window;
     LNT_TRY(window_of(site, &window, &w->kind));
+    w->taps = are_taps(weights);
     *g = (lnt_conv){.w = window,
                     .batch = x->dims[0],
                     .groups = 1,
-                    .channels = weights->dims[weights->rank - 2],
-                    .features = weights->dims[weights->rank - 1],
+                    .channels = weights->dims[w->taps ? 1 : weights->rank - 2],
+                    .features = weights->dims[w->taps ? 0 : weights->rank - 1],
                     .axes = x->rank - 2u};
-    w->tile = weights->dims[0] - TAPS + 1;
+    w->tile = w->taps ? tile_of_taps(site->half) : weights->dims[0] - TAPS + 1;
     if (w->kind == &lnt_winograd_line)
         g->channels /= lnt_winograd_line_groups(window.kernel[2]);
     LNT_REQUIRE(x->dims[1] == g->channels && (!bias || lnt_operand_count(bias) == g->features), site->err,
@@ -224,8 +302,8 @@ static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
     LNT_REQUIRE(dilation <= LNT_WINOGRAD_LINE_NEAR || lnt_winograd_line_fills(taps, dilation, window.out[2]),
                 site->err, LNT_E_LIMIT, "taps %lld apart are too far for %lld outputs", (long long)dilation,
                 (long long)window.out[2]);
-    LNT_REQUIRE(weights->packed && weights->packed->source == LNT_SOURCE_KN, site->err, LNT_E_UNSUPPORTED,
-                "its weights must be a packed constant");
+    LNT_REQUIRE(weights->packed && weights->packed->source == (w->taps ? LNT_SOURCE_CONV : LNT_SOURCE_KN),
+                site->err, LNT_E_UNSUPPORTED, "its weights must be a packed constant");
     LNT_REQUIRE(g->channels >= LNT_WINOGRAD_FEWEST && g->features >= LNT_WINOGRAD_FEWEST, site->err,
                 LNT_E_UNSUPPORTED, "fewer than %d channels or features", LNT_WINOGRAD_FEWEST);
     const lnt_dtype type = site->half ? LNT_FLOAT16 : LNT_FLOAT;
@@ -252,6 +330,8 @@ static lnt_status bind_images(lnt_site *site)
         return LNT_E_MEMORY;
     w->kind->cut(w);
     cut_blocks(w);
+    if (w->taps)
+        cut_taps(w);
     LNT_TRY(plan_products(site, w));
     if (!place(w, site->threads, &scratch))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the transformed tiles are too large");
@@ -263,9 +343,21 @@ static lnt_status bind_images(lnt_site *site)
     return LNT_OK;
 }
 
+/* Is it sooner to transform taps in each run than to multiply by them? */
+static bool saves_products(const lnt_site *site, bool half)
+{
+    const int64_t *y = site->out[0]->dims, tile = tile_of_taps(half), patch = tile + TAPS - 1;
+    const int64_t tiles = y[0] * ((y[2] + tile - 1) / tile) * ((y[3] + tile - 1) / tile);
+    return y[0] * y[2] * y[3] * TAPS * TAPS - tiles * patch * patch >
+           (half ? LNT_WINOGRAD_SMALL_TAPS_WORST : LNT_WINOGRAD_TAPS_WORST);
+}
+
 lnt_status lnt_bind_winograd_conv(lnt_site *site)
 {
-    return lnt_has_half_weights(site, 1) ? lnt_bind_half(site, 1, bind_images) : bind_images(site);
+    const bool half = lnt_has_half_weights(site, 1);
+    if (LNT_HAS_Conv && are_taps(site->in[1]) && !saves_products(site, half))
+        return lnt_bind_conv(site);
+    return half ? lnt_bind_half(site, 1, bind_images) : bind_images(site);
 }
 
 /* ---- the row's hooks ---- */
@@ -280,4 +372,15 @@ static int64_t multiply_adds(const lnt_node *n, const lnt_step *s)
     return each;
 }
 
-const lnt_product lnt_product_winograd = {1u << 1, SMALL_PATCH, lnt_pack_matrix, multiply_adds};
+/* As Conv's, or each point's by itself. */
+static bool pack(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
+{
+    return are_taps(w) ? lnt_conv_pack(node, w, record) : lnt_pack_matrix(node, w, record);
+}
+
+static bool are_for_halves(const lnt_operand *w)
+{
+    return are_taps(w) || w->dims[0] == SMALL_PATCH;
+}
+
+const lnt_product lnt_product_winograd = {1u << 1, are_for_halves, pack, multiply_adds};

@@ -42,9 +42,14 @@ struct lnt_winograd {
     int64_t across, down; /* square: tiles of an image */
     int64_t tile;         /* outputs of a row */
 
-    int64_t blocks, parts;        /* of a sequence's tiles; of the features */
-    size_t v_row, m_row, point;   /* floats from row to row; rows from point to point */
-    size_t v_at, m_at, thread_bytes;
+    int64_t blocks, parts;      /* of a sequence's tiles; of the features */
+    size_t v_row, m_row, point; /* floats from row to row; rows from point to point */
+    /* Weights are taps as they are: those of a part are transformed to u before they are multiplied. */
+    bool taps;
+    bool parts_outside; /* blocks of a part one after the other, not parts of a block */
+    lnt_b_form taps_form;
+    size_t u_point; /* floats */
+    size_t held_at, u_at, v_at, m_at, thread_bytes;
     size_t gather_at, threads_at;
 };
 

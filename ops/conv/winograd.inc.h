@@ -65,7 +65,7 @@ LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n)
     }
 }
 
-static void winograd_in(const lnt_winograd_in *w)
+void LARGE(in)(const lnt_winograd_in *w)
 {
     LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->channels >= LNT_WINOGRAD_FEWEST);
     const lnt_winograd_in own = *w; /* out of reach of the stores, which may alias anything */
@@ -106,7 +106,7 @@ LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n
     }
 }
 
-static void winograd_out(const lnt_winograd_out *w)
+void LARGE(out)(const lnt_winograd_out *w)
 {
     LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= WINOGRAD_TILE &&
                w->columns >= LNT_WINOGRAD_FEWEST);

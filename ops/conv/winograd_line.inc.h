@@ -55,7 +55,7 @@ LNT_INLINE void winograd_line_in_lanes(const lnt_winograd_line_in *w, const floa
         v_store(to + WINOGRAD_LINE_FINITE * w->v_point + n, points[WINOGRAD_LINE_FINITE]);
 }
 
-static void winograd_line_in(const lnt_winograd_line_in *w)
+void LARGE(line_in)(const lnt_winograd_line_in *w)
 {
     LNT_ASSERT(w->apart > 0 && (w->tile == 4 || w->tile == 6) && w->channels >= LNT_WINOGRAD_FEWEST);
     const lnt_winograd_line_in own = *w; /* out of reach of the stores, which may alias anything */
@@ -91,7 +91,7 @@ LNT_INLINE void winograd_line_out_lanes(const lnt_winograd_line_out *w, const fl
     }
 }
 
-static void winograd_line_out(const lnt_winograd_line_out *w)
+void LARGE(line_out)(const lnt_winograd_line_out *w)
 {
     LNT_ASSERT(w->apart > 0 && w->tile <= LNT_WINOGRAD_LINE_TILE_MAX && w->columns >= LNT_WINOGRAD_FEWEST);
     LNT_ASSERT(w->points == WINOGRAD_LINE_FINITE || w->points == WINOGRAD_LINE_POINTS);

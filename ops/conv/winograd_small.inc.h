@@ -58,7 +58,7 @@ LNT_INLINE void winograd_small_in_lanes(const lnt_winograd_in *w, size_t n)
     }
 }
 
-void SMALL(in)(const lnt_winograd_in *w)
+void COMMON(small_in)(const lnt_winograd_in *w)
 {
     LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->channels >= LNT_WINOGRAD_FEWEST);
     const lnt_winograd_in own = *w; /* out of reach of the stores, which may alias anything */
@@ -97,7 +97,7 @@ LNT_INLINE void winograd_small_out_lanes(const lnt_winograd_out *w, size_t t, si
     }
 }
 
-void SMALL(out)(const lnt_winograd_out *w)
+void COMMON(small_out)(const lnt_winograd_out *w)
 {
     LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= SMALL_TILE && w->columns >= LNT_WINOGRAD_FEWEST);
     LNT_ASSERT(w->width <= w->tiles * SMALL_TILE && w->width + SMALL_TILE > w->tiles * SMALL_TILE);

@@ -519,4 +519,4 @@ lnt_status lnt_bind_matmul(lnt_site *site)
     return lnt_bind_widened(site, UINT32_MAX, UINT32_MAX);
 }
 
-const lnt_product lnt_product_matmul = {1u << 1, 0, lnt_pack_matrix, lnt_matrix_multiply_adds};
+const lnt_product lnt_product_matmul = {1u << 1, NULL, lnt_pack_matrix, lnt_matrix_multiply_adds};

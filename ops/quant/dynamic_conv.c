@@ -272,4 +272,4 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     return LNT_OK;
 }
 
-const lnt_product lnt_product_dynamic_conv = {1u << IN_W, 0, lnt_qconv_record, lnt_conv_multiply_adds};
+const lnt_product lnt_product_dynamic_conv = {1u << IN_W, NULL, lnt_qconv_record, lnt_conv_multiply_adds};

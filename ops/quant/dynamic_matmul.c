@@ -153,4 +153,4 @@ static bool pack_b(const lnt_node *node, const lnt_operand *b, lnt_packed *recor
     return b->rank == 2 && lnt_pack_matrix(node, b, record);
 }
 
-const lnt_product lnt_product_dynamic_matmul = {1u << 1, 0, pack_b, lnt_matrix_multiply_adds};
+const lnt_product lnt_product_dynamic_matmul = {1u << 1, NULL, pack_b, lnt_matrix_multiply_adds};

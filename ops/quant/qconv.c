@@ -241,5 +241,5 @@ lnt_status lnt_bind_qconv(lnt_site *site)
 
 /* ---- the rows' hooks ---- */
 
-const lnt_product lnt_product_conv_integer = {1u << 1, 0, lnt_qlinear_record, lnt_conv_multiply_adds};
-const lnt_product lnt_product_qlinear_conv = {1u << W, 0, lnt_qlinear_record, lnt_conv_multiply_adds};
+const lnt_product lnt_product_conv_integer = {1u << 1, NULL, lnt_qlinear_record, lnt_conv_multiply_adds};
+const lnt_product lnt_product_qlinear_conv = {1u << W, NULL, lnt_qlinear_record, lnt_conv_multiply_adds};

@@ -653,5 +653,5 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
 /* ---- the rows' hooks ---- */
 
 /* MatMulInteger and its relatives; QLinearMatMul and QLinearGemm, with scales between. */
-const lnt_product lnt_product_qmatmul = {1u << 1, 0, lnt_pack_matrix, lnt_matrix_multiply_adds};
-const lnt_product lnt_product_qlinear_matmul = {1u << 3, 0, lnt_pack_matrix, lnt_matrix_multiply_adds};
+const lnt_product lnt_product_qmatmul = {1u << 1, NULL, lnt_pack_matrix, lnt_matrix_multiply_adds};
+const lnt_product lnt_product_qlinear_matmul = {1u << 3, NULL, lnt_pack_matrix, lnt_matrix_multiply_adds};

@@ -35,4 +35,4 @@ static int64_t multiply_adds(const lnt_node *node, const lnt_step *s)
            (lnt_operand_count(s->in[1]) + lnt_operand_count(s->in[2]));
 }
 
-const lnt_product lnt_product_rnn = {1u << 1 | 1u << 2, 0, pack_gates, multiply_adds};
+const lnt_product lnt_product_rnn = {1u << 1 | 1u << 2, NULL, pack_gates, multiply_adds};
