@@ -76,10 +76,11 @@ static const lnt_option options[] = {
      "with --int8, --int4 and --precision: measure on this inner value, not on outputs"},
     {"--winograd-budget", "PERCENT", LNT_OPTION_NUMBER, &given.winograd_budget,
      "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save "
-     "most "
-     "time for a byte: their weights are up to four\ntimes as large, results differ in the sixth digit; "
-     "until "
-     "the file has grown\nby so much (15; 0 with --int8)"},
+     "most time for a "
+     "byte: their weights are up to four\ntimes as large, results differ in the sixth digit; until the file "
+     "has grown\nby so "
+     "much (15; 0 with --int8, and then none); other 3x3 taps are\ntransformed in each run, where that is "
+     "sooner"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd, "all of them that are sooner so"},
     {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
      "memory for the conversion (half of what the machine has to spare)"},
@@ -545,8 +546,10 @@ static void print_report(const lnt_report *r, const char *path)
            lnt_size_text(r->lnt_bytes, a), lnt_size_text(r->onnx_bytes, b), r->nodes_after, r->nodes_before);
     printf("constants %s, packed %s", lnt_size_text(r->constant_bytes, a), lnt_size_text(r->packed_bytes, b));
     if (r->winograd_bytes)
-        printf(", of it by Winograd's transform %s instead of %s (at worst %.1e of sums of magnitudes off)",
-               lnt_size_text(r->winograd_bytes, a), lnt_size_text(r->taps_bytes, b), r->winograd_error_bound);
+        printf(", of it by Winograd's transform %s instead of %s", lnt_size_text(r->winograd_bytes, a),
+               lnt_size_text(r->taps_bytes, b));
+    if (r->winograd_error_bound > 0)
+        printf(", Winograd's convolutions at worst %.1e of sums of magnitudes off", r->winograd_error_bound);
     if (r->duplicated_bytes)
         printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
     printf("; relayouts %" PRIu32 "\n", r->relayouts);

@@ -71,7 +71,8 @@ typedef struct lnt_convert_options {
     const struct lnt_quantize_options *quantize; /* convert/quantize/quantize.h; NULL: not */
     lnt_precision precision;                     /* FLOAT32 or MODEL where it is quantized */
     /* Percent that the file may grow by for convolutions by Winograd's transform, where that is sooner. 0:
-     * LNT_WINOGRAD_BUDGET with LNT_OPT_ALL, but nothing where it is quantized; below 0: none; INFINITY: all. */
+     * LNT_WINOGRAD_BUDGET with LNT_OPT_ALL, but nothing where it is quantized; below 0: none; INFINITY: all. Where
+     * there is one, taps of 3x3 without room are transformed in each run, which takes none. */
     double winograd_budget;
     const char *stream;    /* the value that a sound is computed from by pieces; NULL: found; "off": none */
     bool reference_golden; /* without case folders: carry a run of the unoptimized model on seeded inputs */

@@ -165,7 +165,8 @@ typedef struct lnt_winograd_line_out {
 } lnt_winograd_line_out;
 
 /* Taps g (i, j) of n filters, at w[(3 i + j) * w_tap + filter], to the points of G g G': (i, j) goes to
- * u[(6 i + j) * u_point + filter]; in half arithmetic, of small tiles, 4 i + j. Filters are whole panels of LNT_PANEL. */
+ * u[(6 i + j) * u_point + filter]; in half arithmetic, of small tiles, 4 i + j. Filters are whole panels of
+ * LNT_PANEL. */
 typedef struct lnt_winograd_taps {
     const float *w;
     size_t w_tap;

@@ -1,9 +1,10 @@
 /* conv_winograd.c — WinogradConv: a Conv of 3x3 taps, or of taps in a line, by minimal filtering
  * (ops/conv/winograd.h), as the converter makes it of Conv. Its weights are the taps transformed: [6, 6, channels,
  * features] of squares, [4, 4, channels, features] of those in small tiles, [points, groups * channels, features] of
- * lines. Small tiles with weights of float16 are computed with halves where the level can. Or they are Conv's, [features,
- * channels, 3, 3], which takes no room: transformed in each run, to small tiles of halves, if that is sooner
- * for the extents that there are; or else the operator is a Conv.
+ * lines. Small tiles with weights of float16 are computed with halves where the level can.
+ *
+ * Or they are Conv's, [features, channels, 3, 3], which takes no room: transformed in each run, to small tiles of
+ * halves, if that is sooner for the extents that there are; or else the operator is a Conv.
  *
  *   block of tiles (and a part of the features, where tiles are few)
  *     their inputs, transformed: v
@@ -158,7 +159,8 @@ static void cut_blocks(lnt_winograd *w)
         w->parts *= 2;
 }
 
-/* Of taps: parts of whole panels that a cache holds when they are transformed; and what is done again, they or inputs. */
+/* Of taps: parts of whole panels that a cache holds when they are transformed; and what is done again, they or
+ * inputs. */
 static void cut_taps(lnt_winograd *w)
 {
     const int64_t panels = w->g.features / LNT_PANEL, channels = w->g.channels;

@@ -113,7 +113,8 @@ def convert(model: Source, output: str | os.PathLike[str] | None = None, *, opt:
     or is "all". custom: operators of the
     host's, as DOMAIN.NAME, besides those that linnet.register was told of. winograd:
     percent that the file may grow by for convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's
-    transform, whose weights are up to four times as large; None: 15, False: 0, True: all that are sooner so.
+    transform, whose weights are up to four times as large; None: 15, False: 0, True: all that are sooner so. 3x3 taps
+    without room are transformed in each run, but not with False or 0.
     precision: what the file holds weights in, "float32", "float16", "bfloat16" or "auto", where every output keeps a
     signal-to-noise ratio of 40 dB on seeded inputs; None: what the model's are, as far as nothing is rounded.
     memory_limit: bytes that the conversion may take; by default half of what is free.
