@@ -39,17 +39,18 @@ typedef struct held {
     int64_t block, part;
 } held;
 
-/* Transforms the taps of features from n on, a part of them: Conv's panels. */
-static void transform_taps(const lnt_winograd *w, const void *weights, int64_t n, float *u)
+/* Transforms the taps of features from n on, a part of them, of the chunk of their channels: Conv's panels. */
+static void transform_taps(const lnt_winograd *w, const void *weights, int64_t n, int64_t chunk, float *u)
 {
     enum { ALL = TAPS * TAPS };
     const size_t tap = (size_t)w->g.channels * LNT_PANEL, panel = ALL * tap;
+    const size_t first = w->plan.depth * LNT_PANEL * (size_t)chunk, end = first + w->plan.depth * LNT_PANEL;
     const bool widens = w->taps_form != w->plan.b_form;
     float widened[ALL * ABREAST];
     for (size_t i = (size_t)n; i < (size_t)n + w->plan.columns; i += LNT_PANEL)
-        for (size_t at = 0, many; at < tap; at += many, u = lnt_moved(u, (int64_t)many, w->element)) {
+        for (size_t at = first, many; at < end; at += many, u = lnt_moved(u, (int64_t)many, w->element)) {
             const size_t from = i / LNT_PANEL * panel + at;
-            many = widens && tap - at > ABREAST ? ABREAST : tap - at;
+            many = widens && end - at > ABREAST ? ABREAST : end - at;
             for (size_t t = 0; widens && t < ALL; t++)
                 w->plan.kernels->widen[w->taps_form](lnt_b_at(w->taps_form, weights, from + t * tap),
                                                      widened + t * ABREAST, many);
@@ -60,6 +61,23 @@ static void transform_taps(const lnt_winograd *w, const void *weights, int64_t n
                                      .u_point = w->u_point,
                                      .n = many});
         }
+}
+
+/* m = v times the weights of features from n on; of taps a chunk of the channels after the other, which adds to m. */
+static void multiply(lnt_kernel *k, const lnt_winograd_call *c, lnt_gemm_call *gemm, int64_t rows, int64_t n,
+                     bool are_in_u, float *u, unsigned thread)
+{
+    const lnt_winograd *w = c->w;
+    const float *v = gemm->a;
+    gemm->residual = NULL;
+    gemm->b = w->taps ? u : lnt_b_at(w->plan.b_form, c->gemm.b, (size_t)(n * w->groups * w->g.channels));
+    for (int64_t chunk = 0; chunk < w->chunks; chunk++, gemm->residual = gemm->c) {
+        if (w->taps && (!are_in_u || w->chunks > 1))
+            transform_taps(w, c->gemm.b, n, chunk, u);
+        gemm->a = v + chunk * (int64_t)w->plan.depth;
+        lnt_gemm_part(k, gemm, 0, rows, thread);
+    }
+    gemm->a = v;
 }
 
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -82,11 +100,8 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         block_tiles(w, block, &first, &stop);
         if (in->block != block)
             w->kind->in(c, first, stop, v);
-        if (w->taps && in->part != part)
-            transform_taps(w, c->gemm.b, n, u);
+        multiply(k, c, &gemm, (stop - first) * w->rows, n, in->part == part, u, thread);
         *in = (held){block, part};
-        gemm.b = w->taps ? u : lnt_b_at(w->plan.b_form, c->gemm.b, (size_t)(n * w->groups * w->g.channels));
-        lnt_gemm_part(k, &gemm, 0, (stop - first) * w->rows, thread);
         w->kind->out(k, c, first, stop, m, n);
     }
     return LNT_OK;
@@ -159,26 +174,38 @@ static void cut_blocks(lnt_winograd *w)
         w->parts *= 2;
 }
 
-/* Of taps: parts of whole panels that a cache holds when they are transformed; and what is done again, they or
- * inputs. */
-static void cut_taps(lnt_winograd *w)
+/* How many chunks of the channels, of as many each, taps are transformed in, so that a cache holds a panel of one; 0
+ * if there is no such number. Sums are not added up in halves. */
+static int64_t chunks_of(int64_t channels, bool half)
 {
-    const int64_t panels = w->g.features / LNT_PANEL, channels = w->g.channels;
-    const int64_t fit =
-        LNT_WINOGRAD_TAPS_BYTES / LNT_PANEL / (int64_t)(w->points * w->element) / channels + 1;
-    int64_t together = lnt_least(panels / w->parts, fit);
+    const int64_t most = half ? LNT_WINOGRAD_TAPS_BYTES / 2 / LNT_PANEL / LNT_WINOGRAD_SMALL_POINTS
+                              : LNT_WINOGRAD_TAPS_BYTES / 4 / LNT_PANEL / LNT_WINOGRAD_POINTS;
+    for (int64_t chunks = 1; chunks <= (half ? 1 : channels / LNT_WINOGRAD_FEWEST); chunks++)
+        if (channels % chunks == 0 && channels / chunks <= most)
+            return chunks;
+    return 0;
+}
+
+/* Of taps: chunks; parts of whole panels that a cache holds when they are transformed; and what is done again, they or
+ * inputs. */
+static void cut_taps(lnt_winograd *w, bool half)
+{
+    const int64_t panels = w->g.features / LNT_PANEL;
+    w->chunks = chunks_of(w->g.channels, half);
+    const int64_t panel = w->g.channels / w->chunks * LNT_PANEL * (int64_t)(w->points * w->element);
+    int64_t together = lnt_least(panels / w->parts, LNT_WINOGRAD_TAPS_BYTES / panel);
     while (panels % together)
         together--;
     if (w->g.features % LNT_PANEL == 0)
         w->parts = panels / together;
-    w->parts_outside = (w->blocks - 1) * w->g.features * LNT_WINOGRAD_TAPS_WORK >
-                       (w->parts - 1) * w->tiles * LNT_WINOGRAD_IN_WORK;
+    w->parts_outside = w->chunks == 1 && (w->blocks - 1) * w->g.features * LNT_WINOGRAD_TAPS_WORK >
+                                             (w->parts - 1) * w->tiles * LNT_WINOGRAD_IN_WORK;
 }
 
 static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
 {
     const size_t channels = (size_t)w->g.channels, columns = lnt_round_up((size_t)w->g.features, LNT_PANEL);
-    const size_t depth = (size_t)w->groups * channels;
+    const size_t depth = (size_t)(w->groups * w->g.channels / w->chunks);
     const int64_t most = w->blocks ? (w->tiles + w->blocks - 1) / w->blocks : 0;
     ptrdiff_t *offset = lnt_bump_alloc(site->memory, (size_t)w->groups * sizeof *offset, site->err);
     if (!offset)
@@ -196,7 +223,7 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
                               .rows = most * w->rows,
                               .columns = (size_t)(w->g.features / w->parts),
                               .taps = (size_t)w->groups,
-                              .depth = channels,
+                              .depth = channels / (size_t)w->chunks,
                               .tap_offset = offset,
                               .b_form = lnt_b_form_of(site->in[1]),
                               .b_row = LNT_PANEL,
@@ -208,7 +235,7 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
     w->taps_form = w->plan.b_form;
     if (w->taps && !site->half)
         w->plan.b_form = LNT_B_F32;
-    w->u_point = lnt_round_up(w->plan.columns, LNT_PANEL) * channels + LNT_PANEL;
+    w->u_point = lnt_round_up(w->plan.columns, LNT_PANEL) * depth + LNT_PANEL;
     for (size_t i = 0; i < w->points; i++)
         w->b_offset[i] = i * (w->taps ? w->u_point : columns * depth);
     lnt_gemm_plan_blocks(&w->plan);
@@ -330,10 +357,11 @@ static lnt_status bind_images(lnt_site *site)
     w->zeros = lnt_bump_alloc(site->memory, (size_t)w->g.channels * sizeof *w->zeros, site->err);
     if (!w->zeros)
         return LNT_E_MEMORY;
+    w->chunks = 1;
     w->kind->cut(w);
     cut_blocks(w);
     if (w->taps)
-        cut_taps(w);
+        cut_taps(w, site->half);
     LNT_TRY(plan_products(site, w));
     if (!place(w, site->threads, &scratch))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the transformed tiles are too large");
@@ -350,8 +378,9 @@ static bool saves_products(const lnt_site *site, bool half)
 {
     const int64_t *y = site->out[0]->dims, tile = tile_of_taps(half), patch = tile + TAPS - 1;
     const int64_t tiles = y[0] * ((y[2] + tile - 1) / tile) * ((y[3] + tile - 1) / tile);
-    return y[0] * y[2] * y[3] * TAPS * TAPS - tiles * patch * patch >
-           (half ? LNT_WINOGRAD_SMALL_TAPS_WORST : LNT_WINOGRAD_TAPS_WORST);
+    return chunks_of(site->in[0]->dims[1], half) &&
+           y[0] * y[2] * y[3] * TAPS * TAPS - tiles * patch * patch >
+               (half ? LNT_WINOGRAD_SMALL_TAPS_WORST : LNT_WINOGRAD_TAPS_WORST);
 }
 
 lnt_status lnt_bind_winograd_conv(lnt_site *site)

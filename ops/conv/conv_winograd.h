@@ -46,6 +46,7 @@ struct lnt_winograd {
     size_t v_row, m_row, point; /* floats from row to row; rows from point to point */
     /* Weights are taps as they are: those of a part are transformed to u before they are multiplied. */
     bool taps;
+    int64_t chunks;     /* of the channels, transformed one after the other */
     bool parts_outside; /* blocks of a part one after the other, not parts of a block */
     lnt_b_form taps_form;
     size_t u_point; /* floats */
