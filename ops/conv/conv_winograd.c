@@ -32,7 +32,10 @@ static void block_tiles(const lnt_winograd *w, int64_t block, int64_t *first, in
     *stop = begin + lnt_cut(w->tiles, w->blocks, part + 1);
 }
 
-enum { ABREAST = 256 /* taps that are widened before they are transformed */ };
+enum {
+    ABREAST = 256, /* taps that are widened before they are transformed */
+    CHUNK = 256 /* channels of a chunk, at most: what waits in m is a sum before it, and no part of its own */
+};
 
 /* What a thread has transformed: the block that is in v, the part that is in u. */
 typedef struct held {
@@ -71,6 +74,7 @@ static void multiply(lnt_kernel *k, const lnt_winograd_call *c, lnt_gemm_call *g
     const float *v = gemm->a;
     gemm->residual = NULL;
     gemm->b = w->taps ? u : lnt_b_at(w->plan.b_form, c->gemm.b, (size_t)(n * w->groups * w->g.channels));
+    LNT_ASSERT(w->chunks == 1 || lnt_gemm_in_place(&w->plan));
     for (int64_t chunk = 0; chunk < w->chunks; chunk++, gemm->residual = gemm->c) {
         if (w->taps && (!are_in_u || w->chunks > 1))
             transform_taps(w, c->gemm.b, n, chunk, u);
@@ -181,7 +185,7 @@ static int64_t chunks_of(int64_t channels, bool half)
     const int64_t most = half ? LNT_WINOGRAD_TAPS_BYTES / 2 / LNT_PANEL / LNT_WINOGRAD_SMALL_POINTS
                               : LNT_WINOGRAD_TAPS_BYTES / 4 / LNT_PANEL / LNT_WINOGRAD_POINTS;
     for (int64_t chunks = 1; chunks <= (half ? 1 : channels / LNT_WINOGRAD_FEWEST); chunks++)
-        if (channels % chunks == 0 && channels / chunks <= most)
+        if (channels % chunks == 0 && channels / chunks <= (chunks > 1 ? lnt_least(most, CHUNK) : most))
             return chunks;
     return 0;
 }

@@ -80,7 +80,8 @@ def test_shapes(tmp_path, dims, features, pads, deep, options, points):
 NO_ROOM = ["--winograd-budget", "0.001"]  # taps stay as they are and are transformed in each run
 
 
-@pytest.mark.parametrize("dims, features, pads", [*SQUARES, ([1, 256, 28, 28], 320, [1, 1, 1, 1]), ([2, 512, 9, 9], 64, [0, 1, 1, 0])])
+@pytest.mark.parametrize("dims, features, pads", [*SQUARES, ([1, 256, 28, 28], 320, [1, 1, 1, 1]), ([2, 512, 9, 9], 64, [0, 1, 1, 0]),
+                                                  ([1, 1024, 13, 13], 48, [1, 1, 1, 1]), ([1, 1013, 12, 12], 16, [1, 1, 1, 1])])
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("options", [[], ["--precision", "bfloat16"], ["--precision", "float16"]])
 def test_taps(tmp_path, dims, features, pads, deep, options):
