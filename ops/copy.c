@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "formats/packed.h"
 #include "ops/kernels.h"
 
 #include <string.h>
@@ -728,7 +729,7 @@ lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void 
     if (c->kind == LNT_COPY_NOTHING)
         return LNT_OK;
     copy_job job = {c, dst, src};
-    if (c->by_columns && c->kind == LNT_COPY_TRANSPOSE && c->rank == 2 && k->threads > 1)
+    if (!LNT_TRIMMED && c->by_columns && c->kind == LNT_COPY_TRANSPOSE && c->rank == 2 && k->threads > 1)
         return lnt_parallel(k, (c->n[1] + TILE - 1) / TILE, 1 + SLICE_BYTES / (c->n[0] * c->unit * TILE),
                             turn_columns, &job);
     const int64_t slice = SLICE_BYTES / c->item_bytes, grain = slice ? slice : 1;

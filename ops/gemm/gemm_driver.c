@@ -551,7 +551,7 @@ typedef struct order {
 static void find_item(const order *o, int64_t i, int64_t *product, int64_t *row, int64_t *column)
 {
     const int64_t products = o->call->plan->products;
-    if (o->rows_outside) {
+    if (!LNT_TRIMMED && o->rows_outside) {
         *column = i % o->column_blocks;
         *product = i / o->column_blocks % products;
         *row = i / o->column_blocks / products;

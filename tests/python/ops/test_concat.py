@@ -30,7 +30,7 @@ class Net(Builder):
         self.extents, self.shape = extents, (batch, CHANNELS, *extents)
         x = self.input("x", TensorProto.FLOAT, self.shape)
         wide = CHANNELS if scarce else 1000
-        self.t = self.op("Relu", self.conv(self.conv(x, CHANNELS, wide, 1), wide, CHANNELS, 3))
+        self.t = self.op("Relu", self.conv(self.conv(x, CHANNELS, wide, 1), wide, CHANNELS, 1 if scarce else 3))
         self.feeds = {"x": np.random.default_rng(5).standard_normal(self.shape).astype(np.float32)}
 
     def conv(self, x, c_in, c_out, kernel, groups=1, dilation=1):
