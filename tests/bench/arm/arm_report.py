@@ -51,7 +51,7 @@ class Records:
         """A note's number where an engine could not run a model, or computed something else."""
         for core in CORES:
             found = self.results.get(f"{row['key']} {core} {engine}", {})
-            told = found.get("error") or ("outputs differ from those on x86" if found.get("agrees") is False else None)
+            told = found.get("error", "").strip() or ("outputs differ from those on x86" if found.get("agrees") is False else None)
             if told:
                 if told not in self.notes:
                     self.notes.append(told)
