@@ -54,7 +54,7 @@ enum {
      * faster than memory takes what they transform. */
 #if defined(__x86_64__)
     LNT_WINOGRAD_TAPS_BYTES       = 1300 * 1024, /* of transformed taps that are multiplied at once */
-    LNT_WINOGRAD_TAPS_WORST       = 500,
+    LNT_WINOGRAD_TAPS_WORST       = 1000,
     LNT_WINOGRAD_SMALL_TAPS_WORST = 200,
 #else
     LNT_WINOGRAD_TAPS_BYTES       = 160 * 1024,
