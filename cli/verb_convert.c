@@ -75,12 +75,11 @@ static const lnt_option options[] = {
     {"--measure", "NAME", LNT_OPTION_TEXTS, &given.measure,
      "with --int8, --int4 and --precision: measure on this inner value, not on outputs"},
     {"--winograd-budget", "PERCENT", LNT_OPTION_NUMBER, &given.winograd_budget,
-     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save "
-     "most time for a "
-     "byte: their weights are up to four\ntimes as large, results differ in the sixth digit; until the file "
-     "has grown\nby so "
-     "much (15; 0 with --int8, and then none); other 3x3 taps are\ntransformed in each run, where that is "
-     "sooner"},
+     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\n"
+     "those first that save most time for a byte: their weights are up to four\n"
+     "times as large, results differ in the sixth digit; until the file has grown\n"
+     "by so much (15; 0 with --int8, and then none); other 3x3 taps are\n"
+     "transformed in each run, where that is sooner"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd, "all of them that are sooner so"},
     {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
      "memory for the conversion (half of what the machine has to spare)"},

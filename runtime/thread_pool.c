@@ -49,7 +49,7 @@ typedef struct lnt_share {
     char apart[48]; /* from the next thread's cache line */
 } lnt_share;
 
-/* What a worker that waits reads, and what it needs to begin: of one cache line, for each takes 100 ns to come. */
+/* What a worker that waits reads, and what it needs to begin: of one cache line, for each comes from another core. */
 typedef struct lnt_job {
     _Atomic(uint64_t) gate;
     _Atomic(uint64_t) taken;  /* bit c: a thread of this job began on processor c */

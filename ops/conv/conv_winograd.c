@@ -34,7 +34,7 @@ static void block_tiles(const lnt_winograd *w, int64_t block, int64_t *first, in
 
 enum {
     ABREAST = 256, /* taps that are widened before they are transformed */
-    CHUNK = 256 /* channels of a chunk, at most: what waits in m is a sum before it, and no part of its own */
+    CHUNK = 256    /* channels of one of several chunks, at most, of which a tile has one sum */
 };
 
 /* What a thread has transformed: the block that is in v, the part that is in u. */
@@ -182,8 +182,9 @@ static void cut_blocks(lnt_winograd *w)
  * if there is no such number. Sums are not added up in halves. */
 static int64_t chunks_of(int64_t channels, bool half)
 {
-    const int64_t most = half ? LNT_WINOGRAD_TAPS_BYTES / 2 / LNT_PANEL / LNT_WINOGRAD_SMALL_POINTS
-                              : LNT_WINOGRAD_TAPS_BYTES / 4 / LNT_PANEL / LNT_WINOGRAD_POINTS;
+    const int64_t filter = half ? LNT_WINOGRAD_SMALL_POINTS * (int64_t)sizeof(uint16_t)
+                                : LNT_WINOGRAD_POINTS * (int64_t)sizeof(float);
+    const int64_t most = LNT_WINOGRAD_TAPS_BYTES / LNT_PANEL / filter;
     for (int64_t chunks = 1; chunks <= (half ? 1 : channels / LNT_WINOGRAD_FEWEST); chunks++)
         if (channels % chunks == 0 && channels / chunks <= (chunks > 1 ? lnt_least(most, CHUNK) : most))
             return chunks;
