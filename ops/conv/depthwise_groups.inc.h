@@ -1,7 +1,11 @@
 /* depthwise_groups.inc.h — depthwise convolutions whose groups have several features, part of
  * ops/conv/depthwise.inc.h.
  *
- * A vector of features is a few groups: the channels of each are picked into its features' lanes. */
+ * A vector of features is a few groups: the channels of each are picked into its features' lanes. Taps outside the
+ * image multiply zeros, and so many pixels are always computed, not all of them stored: borders and ends of lines,
+ * most of a small image, cost no code and no chain of sums by itself. */
+
+enum { GROUPED_PIXELS = DEPTHWISE_PIXELS };
 
 /* Where the lanes of a vector of features find their channels. */
 typedef struct group_lanes {
@@ -25,50 +29,115 @@ static group_lanes lanes_of(const lnt_depthwise *d, size_t n)
     return g;
 }
 
-/* Pixels from p->i on, with the taps of p. */
-LNT_INLINE void grouped_pixels(const lnt_depthwise *d, const depthwise_place *p, const group_lanes *g,
-                               const unsigned pixels)
+/* Lane i is lane at[i] of x. */
+LNT_INLINE vf picked(vf x, vi at)
 {
-    const size_t tap_step = (size_t)d->spacing * d->in_pixel, pixel_step = (size_t)d->stride * d->in_pixel;
-    const ptrdiff_t from = (p->at + (ptrdiff_t)p->first_tap * d->spacing) * (ptrdiff_t)d->in_pixel;
-    const vf start = d->bias ? v_load_floats(d->bias + g->n, g->lanes) : v_splat(0);
-    const vi at = g->at;
-    vf acc[DEPTHWISE_PIXELS];
-    UNROLL_FOR(8, unsigned i = 0; i < pixels; i++)
-        acc[i] = start;
-    for (size_t l = 0; l < d->lines; l++) {
-        const elem *x = ELEMS(d->line[l]) + from + g->channel,
-                   *w = ELEMS(d->w[l]) + (ptrdiff_t)p->first_tap * d->w_tap + g->n;
-        for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
-            for (unsigned c = 0; c < d->group_channels; c++) {
-                const vf weight = v_load(w + c * d->w_channel);
-                UNROLL_FOR(8, unsigned i = 0; i < pixels; i++)
-                    acc[i] = v_fma(v_pick(x + i * pixel_step + c, g->room - c, at), weight, acc[i]);
-            }
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_permutexvar_ps((__m512i)at, (__m512)x);
+#elif defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_permutevar8x32_ps((__m256)x, (__m256i)at);
+#elif defined(LNT_SIMD_NEON) && defined(__aarch64__)
+    return (vf)vqtbl1q_u8((uint8x16_t)x, (uint8x16_t)(at * 0x04040404 + 0x03020100));
+#elif LNT_VL == 1
+    (void)at;
+    return x;
+#else
+    return (vf){x[at[0]], x[at[1]], x[at[2]], x[at[3]]};
+#endif
+}
+
+/* Channels of a tap of one line, LNT_VL at most, and where they begin. */
+typedef struct grouped_part {
+    const elem *x[GROUPED_PIXELS], *w;
+    unsigned channels, room; /* room: elements that may be read */
+} grouped_part;
+
+LNT_INLINE void load_pixels(vf pixel[GROUPED_PIXELS], const grouped_part *g)
+{
+    if (g->room >= LNT_VL)
+        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+            pixel[p] = v_load(g->x[p]);
+    else
+        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+            pixel[p] = v_load_n(g->x[p], g->room);
+}
+
+/* Adds them to the sums where the lanes of a vector have channels of their own. */
+LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const grouped_part *g, vi at)
+{
+    const elem *w = g->w;
+    vf pixel[GROUPED_PIXELS];
+    load_pixels(pixel, g);
+    for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
+        const vf weight = v_load(w);
+        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+            acc[p] = v_fma(picked(pixel[p], at), weight, acc[p]);
     }
-    const vf low = v_splat_float(d->low), high = v_splat_float(d->high);
-    size_t to = p->i * d->pixel + g->n;
-    UNROLL_FOR(8, unsigned i = 0; i < pixels; i++, to += d->pixel) {
-        if (d->residual)
-            acc[i] += v_load_n(ELEMS(d->residual) + to, g->lanes);
-        v_store_n(ELEMS_OUT(d->c) + to, v_min(high, v_max(low, acc[i])), g->lanes);
+}
+
+/* Adds them where all lanes are features of one group. */
+LNT_INLINE void shared_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const grouped_part *g)
+{
+    const elem *w = g->w;
+    vf pixel[GROUPED_PIXELS];
+    load_pixels(pixel, g);
+    UNROLL_FOR(4, unsigned c = 0; c < 4; c++, w += d->w_channel) {
+        if (c >= g->channels)
+            return;
+        const vf weight = v_load(w);
+        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+            acc[p] = v_fma(weight, v_splat(pixel[p][c]), acc[p]);
     }
+}
+
+/* Adds tap t of all lines to the sums of the pixels from i on. */
+LNT_INLINE void grouped_tap(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const group_lanes *g, size_t i,
+                            size_t t)
+{
+    static const elem zeros[LNT_VL];
+    const ptrdiff_t first = d->first + (ptrdiff_t)i * d->stride + (ptrdiff_t)t * d->spacing,
+                    step = d->stride * (ptrdiff_t)d->in_pixel;
+    const bool inside = first >= 0 && first + (GROUPED_PIXELS - 1) * d->stride < d->width;
+    for (size_t l = 0; l < d->lines; l++)
+        for (unsigned c = 0; c < d->group_channels; c += LNT_VL) {
+            const elem *x = ELEMS(d->line[l]) + first * (ptrdiff_t)d->in_pixel + g->channel + c;
+            const unsigned left = (unsigned)d->group_channels - c;
+            grouped_part part = {.w = ELEMS(d->w[l]) + (ptrdiff_t)t * d->w_tap + c * d->w_channel + g->n,
+                                 .channels = left < LNT_VL ? left : LNT_VL,
+                                 .room = g->room - c};
+            UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+                part.x[p] = x + (ptrdiff_t)p * step;
+            if (!inside)
+                UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+                    if ((size_t)(first + (ptrdiff_t)p * d->stride) >= (size_t)d->width)
+                        part.x[p] = zeros;
+            if (LNT_VL == 4 && d->features % LNT_VL == 0)
+                shared_channels(acc, d, &part);
+            else
+                grouped_channels(acc, d, &part, g->at);
+        }
 }
 
 static void grouped_run(const lnt_depthwise *d)
 {
     const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
-    const ptrdiff_t span = (DEPTHWISE_PIXELS - 1) * own.stride + (ptrdiff_t)(own.taps - 1) * own.spacing;
+    const vf low = v_splat_float(own.low), high = v_splat_float(own.high);
     for (size_t n = 0; n < own.channels; n += LNT_VL) {
         const group_lanes g = lanes_of(&own, n);
-        for (size_t i = 0; i < own.pixels;) {
-            depthwise_place p = place_alone(&own, i);
-            if (i + DEPTHWISE_PIXELS <= own.pixels && p.at >= 0 && p.at + span < own.width) {
-                grouped_pixels(&own, &p, &g, DEPTHWISE_PIXELS);
-                i += DEPTHWISE_PIXELS;
-            } else {
-                grouped_pixels(&own, &p, &g, 1);
-                i++;
+        const vf start = own.bias ? v_load_floats(own.bias + n, g.lanes) : v_splat(0);
+        for (size_t i = 0, to = n; i < own.pixels;) {
+            vf acc[GROUPED_PIXELS];
+            UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+                acc[p] = start;
+            for (size_t t = 0; t < own.taps; t++)
+                grouped_tap(acc, &own, &g, i, t);
+            UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++) {
+                if (i++ >= own.pixels)
+                    break;
+                if (own.residual)
+                    acc[p] += v_load_n(ELEMS(own.residual) + to, g.lanes);
+                v_store_n(ELEMS_OUT(own.c) + to, v_min(high, v_max(low, acc[p])), g.lanes);
+                to += own.pixel;
             }
         }
     }
