@@ -179,6 +179,7 @@ static int64_t find_rows(const lnt_conv *g, lnt_conv_rows *r)
     r->channels = g->channels;
     r->features = g->features;
     r->pixel = g->groups * g->channels;
+    r->group = g->channels;
     return skipped;
 }
 
@@ -202,11 +203,20 @@ static double border_share(const lnt_conv_rows *r, const lnt_padding *p, unsigne
     return 1 - inner * (1 - at_most_1(sides * ends));
 }
 
+/* On ARM tiles have fewer rows, and gathering them takes less than to copy all. */
+#if defined(__x86_64__)
+#define GROUPS_APART 1
+#else
+#define GROUPS_APART 0
+#endif
+
 /* Should the input be copied with its padding? If it is copied anyway, or if gathering tiles at the border
- * would be more work; then *p is that padding and the rows are those of the padded image. */
-static bool pads_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
+ * would be more work; then *p is that padding and the rows are those of the padded image. Groups get images of
+ * their own where rows would push each other out of the cache: gathered, few channels are copied for each tap again. */
+static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
 {
-    const double worth = 0.25, most = 3; /* as much memory */
+    const bool grouped = r->pixel > r->channels;          /* those are copied tap by tap, for few features */
+    const double worth = grouped ? 0.06 : 0.25, most = 3; /* as much memory */
     bool any = false, some = true;
     double grown = 1;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
@@ -219,9 +229,15 @@ static bool pads_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
         grown *= 1 + (double)(p->before[a] + p->after[a]) / (double)r->in[a];
     }
     const bool copied = site->in[0]->order == LNT_ORDER_PLAIN && r->pixel > 1;
-    if (!any || !some || grown > most ||
-        (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))
+    const bool apart =
+        GROUPS_APART && grouped && lnt_volume(r->taps) > 1 &&
+        lnt_rows_collide(site->kernels->gemm, r->step[2] * r->pixel, lnt_volume(r->count), r->features);
+    p->groups = apart ? r->pixel / r->channels : 1;
+    if (!some || grown > most ||
+        (!apart && (!any || (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))))
         return false;
+    if (GROUPS_APART)
+        r->pixel /= p->groups;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         r->in[a] += p->before[a] + p->after[a];
         r->origin[a] += p->before[a];
@@ -305,8 +321,10 @@ static lnt_status bind_images(lnt_site *site)
     size_t scratch = 0;
     lnt_padding padding;
     const int64_t skipped = find_rows(&g, &c->rows);
-    const bool padded = pads_input(site, &c->rows, &padding);
-    LNT_TRY(lnt_conv_bind_images(site, &g, padded ? &padding : NULL, &c->images, &scratch));
+    const bool copies = copies_input(site, &c->rows, &padding);
+    LNT_TRY(lnt_conv_bind_images(site, &g, copies ? &padding : NULL, &c->images, &scratch));
+    if (GROUPS_APART && c->images.groups > 1)
+        c->rows.group = g.batch * lnt_volume(c->images.whole) * g.channels;
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
     LNT_TRY(bind_product(site, c, skipped));
     if (store.residual >= 0 && lnt_gemm_in_place(&c->plan))

@@ -44,6 +44,7 @@ bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, lnt_packed *recor
 /* Pixels of zeros around an image. */
 typedef struct lnt_padding {
     int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES];
+    int64_t groups; /* as many have images of their own */
 } lnt_padding;
 
 /* Channels-last images for the kernels, whatever the order of input and output: those in ONNX order are
@@ -55,7 +56,7 @@ typedef struct lnt_conv_images {
     size_t in_at, out_at;                                    /* bytes into scratch memory */
     int64_t extent[LNT_WINDOW_AXES], whole[LNT_WINDOW_AXES]; /* of the input, without and with padding */
     int64_t before[LNT_WINDOW_AXES];
-    int64_t batch, pixel; /* floats of a pixel */
+    int64_t groups, batch, pixel; /* the input's images: [groups, batch]; floats of a pixel */
 } lnt_conv_images;
 
 /* padding: NULL, or what the kernels want around the input in memory. */

@@ -24,17 +24,24 @@ bool lnt_conv_writes_output(const lnt_site *site)
     return is_either_order(site->out[0]);
 }
 
-/* From plain order to channels-last, within a padded image. */
+/* To channels-last, within padded images: [groups, batch, extents..., channels]. */
 static void relayout_in(lnt_conv_images *images, const lnt_operand *in)
 {
-    lnt_operand dst = *in;
-    int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
-    dst.order = LNT_ORDER_CHANNELS_LAST;
-    for (unsigned i = 2; i < in->rank; i++)
-        dst.dims[i] = images->whole[LNT_WINDOW_AXES + i - in->rank];
-    lnt_operand_strides(in, src_strides);
-    lnt_operand_strides(&dst, dst_strides);
-    lnt_copy_box(&images->in, images->element, in->rank, in->dims, dst_strides, src_strides);
+    enum { BATCH, GROUP, CHANNEL, EXTENT };
+    int64_t src[LNT_MAX_RANK], dims[LNT_MAX_RANK], from[LNT_MAX_RANK], to[LNT_MAX_RANK];
+    int64_t step = images->pixel;
+    const unsigned rank = in->rank + 1;
+    lnt_operand_strides(in, src);
+    for (unsigned i = rank; i-- > EXTENT;) {
+        dims[i] = in->dims[i - 1];
+        from[i] = src[i - 1];
+        to[i] = step;
+        step *= images->whole[LNT_WINDOW_AXES + i - rank];
+    }
+    dims[CHANNEL] = images->pixel, from[CHANNEL] = src[1], to[CHANNEL] = 1;
+    dims[GROUP] = images->groups, from[GROUP] = src[1] * images->pixel, to[GROUP] = step * images->batch;
+    dims[BATCH] = images->batch, from[BATCH] = src[0], to[BATCH] = step;
+    lnt_copy_box(&images->in, images->element, rank, dims, to, from);
 }
 
 static void relayout_out(lnt_conv_images *images, const lnt_operand *out)
@@ -51,22 +58,24 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
                                 lnt_conv_images *images, size_t *scratch)
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
-    int64_t floats = images->pixel = c->groups * c->channels;
+    int64_t floats = c->groups * c->channels;
+    images->groups = padding ? padding->groups : 1;
+    images->pixel = floats / images->groups;
     images->batch = c->batch;
     images->element = lnt_site_element(site);
-    images->pad_in = padding != NULL;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         images->extent[a] = images->whole[a] = c->w.in[a];
         if (padding) {
             images->before[a] = padding->before[a];
             images->whole[a] = padding->before[a] + c->w.in[a] + padding->after[a];
+            images->pad_in |= images->whole[a] > c->w.in[a];
         }
         if (!lnt_mul_i64(floats, images->whole[a], &floats))
             return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
     }
     if (!lnt_mul_i64(floats, c->batch * (int64_t)images->element, &floats) || floats > PTRDIFF_MAX / 4)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
-    images->relayout_in = !is_either_order(in);
+    images->relayout_in = images->groups > 1 || !is_either_order(in);
     images->relayout_out = !is_either_order(out);
     if (images->relayout_in)
         relayout_in(images, in);
@@ -130,7 +139,7 @@ lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_image
     const int64_t *whole = images->whole, *before = images->before;
     if (images->pad_in) {
         pad_call c = {images, images->relayout_in ? NULL : (const char *)src, (char *)dst};
-        const int64_t lines = images->batch * whole[0] * whole[1];
+        const int64_t lines = images->groups * images->batch * whole[0] * whole[1];
         LNT_TRY(lnt_parallel(k, lines, GRAIN_FLOATS / (whole[2] * images->pixel + 1) + 1, pad_lines, &c));
     }
     if (images->relayout_in) {

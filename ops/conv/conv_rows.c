@@ -170,7 +170,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
                     size_t k_end, float *gather, lnt_row_set *set)
 {
     const lnt_conv_rows *r = call->plan->rows_arg;
-    const float *x = lnt_moved(call->a, product * r->channels, r->element);
+    const float *x = lnt_moved(call->a, product * r->group, r->element);
     starts start;
     bool inner = true;
     place p = place_of(r, row);
@@ -196,7 +196,7 @@ static void rows_of_pixels(const lnt_gemm_call *call, int64_t product, int64_t r
 {
     const lnt_conv_rows *r = call->plan->rows_arg;
     const size_t length = k_end - k_begin;
-    const float *a = lnt_moved(call->a, product * r->channels + row * r->pixel, r->element);
+    const float *a = lnt_moved(call->a, product * r->group + row * r->pixel, r->element);
     int64_t out = product * r->features + row * call->ld;
     set->gathered = call->plan->gathers_all;
     for (unsigned i = 0; i < n; i++, a = lnt_moved(a, r->pixel, r->element), out += call->ld) {

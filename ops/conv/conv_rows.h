@@ -20,8 +20,9 @@ typedef struct lnt_conv_rows {
     int64_t taps[LNT_WINDOW_AXES], spacing[LNT_WINDOW_AXES];
     int64_t out[LNT_WINDOW_AXES];                                  /* extents of the output */
     int64_t out_first[LNT_WINDOW_AXES], out_step[LNT_WINDOW_AXES]; /* where position p is stored */
-    int64_t pixel;              /* floats of a pixel of the input, all groups */
-    int64_t channels, features; /* of one group: product p reads and writes those from p * this on */
+    int64_t pixel;              /* floats from pixel to pixel of the input */
+    int64_t channels, features; /* of one group: product p writes the features from p * this on */
+    int64_t group;              /* floats from a group's channels to the next one's */
 
     /* Set by lnt_conv_rows_plan. */
     size_t element;                    /* bytes of an element of the images */

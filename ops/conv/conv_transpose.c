@@ -162,6 +162,7 @@ static lnt_status bind_phase(lnt_site *site, conv_transpose *c, unsigned number,
     p->rows.channels = g->channels;
     p->rows.features = g->features;
     p->rows.pixel = g->groups * g->channels;
+    p->rows.group = g->channels;
     plan->kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm;
     LNT_TRY(lnt_conv_rows_plan(site, &p->rows, g->batch, plan));
     plan->b_form = lnt_b_form_of(site->in[1]);

@@ -52,22 +52,17 @@ typedef struct grouped_part {
     unsigned channels, room; /* room: elements that may be read */
 } grouped_part;
 
-LNT_INLINE void load_pixels(vf pixel[GROUPED_PIXELS], const grouped_part *g)
-{
-    if (g->room >= LNT_VL)
-        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
-            pixel[p] = v_load(g->x[p]);
-    else
-        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
-            pixel[p] = v_load_n(g->x[p], g->room);
-}
-
 /* Adds them to the sums where the lanes of a vector have channels of their own. */
 LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const grouped_part *g, vi at)
 {
     const elem *w = g->w;
     vf pixel[GROUPED_PIXELS];
-    load_pixels(pixel, g);
+    if (LNT_VL == 8 && g->room >= LNT_VL) /* its masks are read from memory */
+        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+            pixel[p] = v_load(g->x[p]);
+    else
+        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+            pixel[p] = v_load_n(g->x[p], g->room < LNT_VL ? g->room : LNT_VL);
     for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
         const vf weight = v_load(w);
         UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
@@ -75,20 +70,22 @@ LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d,
     }
 }
 
-/* Adds them where all lanes are features of one group. */
+#if LNT_VL == 4
+/* Adds them where all lanes are features of one group, which has as many channels as a vector has lanes, or twice
+ * that. */
 LNT_INLINE void shared_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const grouped_part *g)
 {
     const elem *w = g->w;
     vf pixel[GROUPED_PIXELS];
-    load_pixels(pixel, g);
-    UNROLL_FOR(4, unsigned c = 0; c < 4; c++, w += d->w_channel) {
-        if (c >= g->channels)
-            return;
+    UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+        pixel[p] = v_load(g->x[p]);
+    UNROLL_FOR(4, unsigned c = 0; c < LNT_VL; c++, w += d->w_channel) {
         const vf weight = v_load(w);
         UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
             acc[p] = v_fma(weight, v_splat(pixel[p][c]), acc[p]);
     }
 }
+#endif
 
 /* Adds tap t of all lines to the sums of the pixels from i on. */
 LNT_INLINE void grouped_tap(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const group_lanes *g, size_t i,
@@ -111,10 +108,13 @@ LNT_INLINE void grouped_tap(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, cons
                 UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
                     if ((size_t)(first + (ptrdiff_t)p * d->stride) >= (size_t)d->width)
                         part.x[p] = zeros;
-            if (LNT_VL == 4 && d->features % LNT_VL == 0)
+#if LNT_VL == 4
+            if (d->group_channels >= LNT_VL) {
                 shared_channels(acc, d, &part);
-            else
-                grouped_channels(acc, d, &part, g->at);
+                continue;
+            }
+#endif
+            grouped_channels(acc, d, &part, g->at);
         }
 }
 

@@ -57,12 +57,12 @@ static void plan_depth(lnt_gemm_plan *p)
 
 /* Elements a multiple of 4 KB apart share a set of the first-level cache, which holds 8 or 12 of
  * them. Rows that are a large power of two long would not stay there side by side. */
-static bool rows_collide(const lnt_gemm_plan *p)
+bool lnt_rows_collide(const lnt_gemm_kernels *k, int64_t row_step, int64_t rows, int64_t columns)
 {
     enum { PERIOD = 4096, WAYS = 6 };
-    const int64_t bytes = p->row_step * (int64_t)p->kernels->element, step = bytes & -bytes;
-    const int64_t rows = lnt_least(p->rows, p->tile_rows);
-    return step > 0 && rows * lnt_least(step, PERIOD) > WAYS * PERIOD;
+    const int64_t bytes = row_step * (int64_t)k->element, step = bytes & -bytes;
+    const int64_t together = lnt_least(rows, columns <= LNT_TALL_COLUMNS ? k->tall_rows : k->tile_rows);
+    return step > 0 && together * lnt_least(step, PERIOD) > WAYS * PERIOD;
 }
 
 /* Of the longest block of K in the panels that are used at once, those that exist. */
@@ -95,7 +95,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
     p->widens = p->packs || (lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1 && !p->narrow);
-    p->gathers_all = !p->narrow && rows_collide(p);
+    p->gathers_all = !p->narrow && lnt_rows_collide(p->kernels, p->row_step, p->rows, (int64_t)p->columns);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
     p->thin = LNT_HAS_THIN_TILES && is_thin(p);

@@ -95,6 +95,10 @@ struct lnt_gemm_call {
     char *gather;          /* threads * gather_bytes */
 };
 
+/* Do rows that begin row_step elements apart push each other out of the first-level cache, as many as a tile of so
+ * many columns has? */
+bool lnt_rows_collide(const lnt_gemm_kernels *k, int64_t row_step, int64_t rows, int64_t columns);
+
 /* Completes a plan whose other fields are filled in. */
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
 
