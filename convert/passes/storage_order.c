@@ -53,18 +53,35 @@ static bool bound_to_channels_last(const lnt_gnode *n)
     return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, QLinearConv) || lnt_is(n, DynamicConv);
 }
 
-/* A convolution of few channels copies what it reads anyway, whatever the order. */
-static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operand)
-{
-    return bound_to_channels_last(n) && !lnt_is(n, ConvTranspose) && operand == 0 &&
-           lnt_conv_few_channels(lnt_ginfo(g, n->in[0])->dims[1]);
-}
-
 /* Pixels that it adds, by number: first those before each axis. */
 static int64_t padding_of(const lnt_gnode *n, unsigned i)
 {
     const lnt_attr *a = lnt_gnode_attr(n, "pads");
     return a && a->type == LNT_ATTR_INTS && i < a->count ? a->i[i] : 0;
+}
+
+/* Does a convolution meet some pixels alone? */
+static bool skips_pixels(const lnt_graph *g, const lnt_gnode *n)
+{
+    const lnt_operand *w = lnt_ginfo(g, n->in[1]);
+    const lnt_attr *strides = lnt_gnode_attr(n, "strides");
+    if (!lnt_is(n, Conv) || lnt_ginfo(g, n->in[0])->dtype != LNT_FLOAT || w->rank < 3 || !strides)
+        return false;
+    bool skips = false;
+    for (unsigned i = 2; i < w->rank; i++) {
+        if (w->dims[i] != 1 || padding_of(n, i - 2) || padding_of(n, w->rank - 2u + i - 2))
+            return false;
+        skips |= strides->i[i - 2] > 1;
+    }
+    return skips;
+}
+
+/* A convolution of few channels copies what it reads anyway, whatever the order; one that skips pixels copies the
+ * others sooner than all are brought into its order. */
+static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operand)
+{
+    return bound_to_channels_last(n) && !lnt_is(n, ConvTranspose) && operand == 0 &&
+           (lnt_conv_few_channels(lnt_ginfo(g, n->in[0])->dims[1]) || skips_pixels(g, n));
 }
 
 /* Weights that become float16 are panels, which half arithmetic multiplies. */

@@ -203,12 +203,29 @@ static double border_share(const lnt_conv_rows *r, const lnt_padding *p, unsigne
     return 1 - inner * (1 - at_most_1(sides * ends));
 }
 
-/* On ARM tiles have fewer rows, and gathering them takes less than to copy all. */
-#if defined(__x86_64__)
+/* On ARM tiles have fewer rows, and gathering them takes less than to copy all. A trimmed library gathers, too. */
+#if defined(__x86_64__) && !LNT_TRIMMED
 #define GROUPS_APART 1
 #else
 #define GROUPS_APART 0
 #endif
+
+/* Are there pixels that no tap meets? Of an image that is copied in any case the others are enough. */
+static bool skips_pixels(lnt_conv_rows *r, lnt_padding *p)
+{
+    bool skips = false;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        if (r->taps[a] != 1 || p->before[a] > 0 || p->after[a] > 0)
+            return false;
+        skips |= r->step[a] > 1;
+    }
+    for (unsigned a = 0; skips && a < LNT_WINDOW_AXES; a++) {
+        p->step[a] = r->step[a];
+        r->in[a] = (r->in[a] + r->step[a] - 1) / r->step[a];
+        r->step[a] = 1;
+    }
+    return skips;
+}
 
 /* Should the input be copied with its padding? If it is copied anyway, or if gathering tiles at the border
  * would be more work; then *p is that padding and the rows are those of the padded image. Groups get images of
@@ -224,6 +241,7 @@ static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
             r->origin[a] + (r->count[a] - 1) * r->step[a] + (r->taps[a] - 1) * r->spacing[a] + 1;
         p->before[a] = r->origin[a] < 0 ? -r->origin[a] : 0;
         p->after[a] = end > r->in[a] ? end - r->in[a] : 0;
+        p->step[a] = 1;
         any |= p->before[a] > 0 || p->after[a] > 0;
         some &= r->count[a] > 0;
         grown *= 1 + (double)(p->before[a] + p->after[a]) / (double)r->in[a];
@@ -233,6 +251,8 @@ static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
         GROUPS_APART && grouped && lnt_volume(r->taps) > 1 &&
         lnt_rows_collide(site->kernels->gemm, r->step[2] * r->pixel, lnt_volume(r->count), r->features);
     p->groups = apart ? r->pixel / r->channels : 1;
+    if (!LNT_TRIMMED && copied && skips_pixels(r, p))
+        return true;
     if (!some || grown > most ||
         (!apart && (!any || (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))))
         return false;

@@ -41,9 +41,9 @@ lnt_packed lnt_conv_record(const lnt_conv *c);
 /* The same of a constant; false where node's attributes do not fit it. */
 bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, lnt_packed *record);
 
-/* Pixels of zeros around an image. */
+/* How an image is copied: pixels of zeros around it, every step-th of its own. */
 typedef struct lnt_padding {
-    int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES];
+    int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES], step[LNT_WINDOW_AXES];
     int64_t groups; /* as many have images of their own */
 } lnt_padding;
 

@@ -25,7 +25,7 @@ bool lnt_conv_writes_output(const lnt_site *site)
 }
 
 /* To channels-last, within padded images: [groups, batch, extents..., channels]. */
-static void relayout_in(lnt_conv_images *images, const lnt_operand *in)
+static void relayout_in(lnt_conv_images *images, const lnt_padding *padding, const lnt_operand *in)
 {
     enum { BATCH, GROUP, CHANNEL, EXTENT };
     int64_t src[LNT_MAX_RANK], dims[LNT_MAX_RANK], from[LNT_MAX_RANK], to[LNT_MAX_RANK];
@@ -33,10 +33,11 @@ static void relayout_in(lnt_conv_images *images, const lnt_operand *in)
     const unsigned rank = in->rank + 1;
     lnt_operand_strides(in, src);
     for (unsigned i = rank; i-- > EXTENT;) {
-        dims[i] = in->dims[i - 1];
-        from[i] = src[i - 1];
+        const unsigned axis = LNT_WINDOW_AXES + i - rank;
+        dims[i] = images->extent[axis];
+        from[i] = src[i - 1] * (!LNT_TRIMMED && padding ? padding->step[axis] : 1);
         to[i] = step;
-        step *= images->whole[LNT_WINDOW_AXES + i - rank];
+        step *= images->whole[axis];
     }
     dims[CHANNEL] = images->pixel, from[CHANNEL] = src[1], to[CHANNEL] = 1;
     dims[GROUP] = images->groups, from[GROUP] = src[1] * images->pixel, to[GROUP] = step * images->batch;
@@ -59,16 +60,18 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
     int64_t floats = c->groups * c->channels;
-    images->groups = padding ? padding->groups : 1;
+    images->groups = !LNT_TRIMMED && padding ? padding->groups : 1;
     images->pixel = floats / images->groups;
     images->batch = c->batch;
     images->element = lnt_site_element(site);
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         images->extent[a] = images->whole[a] = c->w.in[a];
         if (padding) {
+            if (!LNT_TRIMMED)
+                images->extent[a] = (c->w.in[a] + padding->step[a] - 1) / padding->step[a];
             images->before[a] = padding->before[a];
-            images->whole[a] = padding->before[a] + c->w.in[a] + padding->after[a];
-            images->pad_in |= images->whole[a] > c->w.in[a];
+            images->whole[a] = padding->before[a] + images->extent[a] + padding->after[a];
+            images->pad_in |= images->whole[a] > images->extent[a];
         }
         if (!lnt_mul_i64(floats, images->whole[a], &floats))
             return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
@@ -78,7 +81,7 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
     images->relayout_in = images->groups > 1 || !is_either_order(in);
     images->relayout_out = !is_either_order(out);
     if (images->relayout_in)
-        relayout_in(images, in);
+        relayout_in(images, padding, in);
     if (images->relayout_in || images->pad_in) {
         images->in_at = *scratch;
         *scratch += lnt_round_up(floats ? (size_t)floats : 1, LNT_ALIGN); /* a place without channels, too */
