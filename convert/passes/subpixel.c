@@ -1,10 +1,11 @@
 /* subpixel.c — a ConvTranspose becomes a Conv: for a model that is quantized, as that has an int8 form,
- * and where there are so few features that panels of the kernel's phases would be nearly empty.
+ * where there are so few features that panels of the kernel's phases would be nearly empty, and at stride 1, where
+ * it is one whose kernel is turned around.
  *
  * Output o = s q + r of stride s reads the inputs q - j by the taps r + s j. So one convolution of J = ceil(k
  * / s) taps gives the s outputs of each q side by side, as channels: (r, m) along one axis, which is how they
  * are in a row if pixels are contiguous; (m, r) along two, for DepthToSpace, and where there are groups.
- * What the padding would have cut off is cut off. */
+ * What the padding would have cut off is cut off; at stride 1 it is not padded for in the first place. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 
@@ -19,7 +20,9 @@ typedef struct subpixel {
     lnt_gnode *node;
     unsigned axes;
     int64_t groups, channels, features;                                        /* C and M of a group */
-    int64_t kernel[AXES], stride[AXES], taps[AXES], first[AXES], behind[AXES]; /* first, behind: to cut off */
+    int64_t kernel[AXES], stride[AXES], dilation[AXES], taps[AXES];
+    int64_t pads[2 * AXES];            /* of the convolution: before each axis, then behind each */
+    int64_t first[AXES], behind[AXES]; /* to cut off */
 } subpixel;
 
 /* Element i of an attribute of integers. */
@@ -35,12 +38,19 @@ static bool settle_axis(subpixel *p, unsigned a)
     const int64_t s = p->stride[a] = int_at(p->node, "strides", a, 1);
     const int64_t padding = int_at(p->node, "output_padding", a, 0);
     const int64_t before = int_at(p->node, "pads", a, 0), after = int_at(p->node, "pads", a + p->axes, 0);
-    if (s < 1 || s > STRIDE_MOST || before < 0 || after < 0 || padding < 0 ||
-        int_at(p->node, "dilations", a, 1) != 1)
+    const int64_t apart = p->dilation[a] = int_at(p->node, "dilations", a, 1);
+    if (s < 1 || s > STRIDE_MOST || before < 0 || after < 0 || padding < 0 || apart < 1 ||
+        (apart > 1 && (s > 1 || apart > STRIDE_MOST)))
         return false;
     p->taps[a] = (p->kernel[a] + s - 1) / s;
     p->first[a] = before;
     p->behind[a] = p->taps[a] * s - p->kernel[a] + after - padding;
+    const int64_t reach = p->pads[a] = p->pads[a + p->axes] = (p->taps[a] - 1) * apart;
+    if (s == 1 && p->first[a] <= reach && p->behind[a] >= 0 && p->behind[a] <= reach) {
+        p->pads[a] -= p->first[a];
+        p->pads[a + p->axes] -= p->behind[a];
+        p->first[a] = p->behind[a] = 0;
+    }
     return p->behind[a] >= 0;
 }
 
@@ -95,6 +105,8 @@ static bool saves_panels(const subpixel *p)
     if (p->groups > 1 && p->channels == 1 &&
         p->features == 1) /* ops/conv/conv_transpose.c has a way without panels */
         return false;
+    if (phases(p) == 1)
+        return true;
     int64_t apart = lnt_round_up((size_t)p->features, LNT_PANEL), outputs = p->features * phases(p);
     int64_t together = lnt_round_up((size_t)outputs, LNT_PANEL);
     for (unsigned a = 0; a < p->axes; a++) {
@@ -161,7 +173,6 @@ static lnt_status set_ints(lnt_graph *g, lnt_gnode *n, const char *name, unsigne
 static lnt_status insert_conv(lnt_edit *e, const subpixel *p, uint32_t *y)
 {
     lnt_graph *g = e->g;
-    int64_t pads[2 * AXES];
     const bool bias = lnt_in_value(p->node, 2) != LNT_NONE;
     uint32_t in[3] = {p->node->in[0], make_weights(g, p), bias ? make_bias(g, p) : LNT_NONE};
     if (in[1] == LNT_NONE || (bias && in[2] == LNT_NONE))
@@ -169,9 +180,8 @@ static lnt_status insert_conv(lnt_edit *e, const subpixel *p, uint32_t *y)
     lnt_gnode *conv = lnt_edit_insert(e, p->node, lnt_op_by_id(LNT_ID_Conv), in, bias ? 3 : 2, LNT_NONE, y);
     if (!conv)
         return LNT_E_MEMORY;
-    for (unsigned a = 0; a < p->axes; a++)
-        pads[a] = pads[a + p->axes] = p->taps[a] - 1;
-    LNT_TRY(set_ints(g, conv, "pads", 2 * p->axes, pads));
+    LNT_TRY(set_ints(g, conv, "pads", 2 * p->axes, p->pads));
+    LNT_TRY(set_ints(g, conv, "dilations", p->axes, p->dilation));
     LNT_TRY(lnt_gnode_set_int(g, conv, "group", p->groups));
     return set_ints(g, conv, "kernel_shape", p->axes, p->taps);
 }
@@ -257,7 +267,8 @@ static lnt_status replace(lnt_edit *e, const subpixel *p)
 {
     uint32_t y;
     LNT_TRY(insert_conv(e, p, &y));
-    LNT_TRY((p->axes > 1 ? put_in_plane : lie_in_row(p) ? put_in_row : put_groups_in_row)(e, p, y, &y));
+    if (phases(p) > 1)
+        LNT_TRY((p->axes > 1 ? put_in_plane : lie_in_row(p) ? put_in_row : put_groups_in_row)(e, p, y, &y));
     LNT_TRY(cut_off(e, p, y));
     return lnt_edit_count(e, "ConvTranspose as Conv");
 }

@@ -89,7 +89,6 @@ def test_what_stays(tmp_path):
     check(tmp_path, 64, 16, [4], [30], strides=[2], group=2, becomes_conv=False)
     check(tmp_path, 64, 1, [4, 4], [6, 7], strides=[2, 3], becomes_conv=False)
     check(tmp_path, 64, 1, [4], [30], strides=[4], output_shape=[123], becomes_conv=False)
-    check(tmp_path, 64, 1, [3], [30], strides=[1], becomes_conv=False)
 
 
 @pytest.mark.parametrize("kernel, extents, group", [
@@ -99,7 +98,7 @@ def test_what_stays(tmp_path):
 @pytest.mark.parametrize("behind, bias", [(None, True), (None, False), ("Relu", True), ("Sigmoid", True)])
 def test_taps_that_never_meet(tmp_path, kernel, extents, group, behind, bias):
     """From planes to planes: each tap is a feature, lines of taps make lines of outputs."""
-    check(tmp_path, 16, 17, kernel, extents, strides=kernel, group=group, becomes_conv=False, behind=behind, bias=bias)
+    check(tmp_path, 16, 17, kernel, extents, strides=kernel, group=group, becomes_conv=max(kernel) == 1, behind=behind, bias=bias)
 
 
 @pytest.mark.parametrize("attributes", [
@@ -113,3 +112,12 @@ def test_taps_that_never_meet_cut_off(tmp_path, attributes):
 def test_taps_that_never_meet_of_open_lengths(tmp_path):
     check(tmp_path, 16, 17, [2, 2], [25, 30], strides=[2, 2], becomes_conv=False, opens=True)
     check(tmp_path, 16, 17, [2, 2], [1, 3], strides=[2, 2], becomes_conv=False, opens=True)
+
+
+@pytest.mark.parametrize("channels, features, group", [(20, 24, 1), (32, 3, 1), (3, 40, 1), (12, 2, 4), (6, 1, 6)])
+@pytest.mark.parametrize("kernel, pads, dilations", [([3], [1, 1], [1]), ([5], [0, 6], [1]), ([3, 3], [1, 0, 2, 1], [1, 1]),
+                                                     ([4, 3], [0, 0, 0, 0], [2, 3]), ([1, 1], [0, 0, 0, 0], [1, 1])])
+def test_stride_of_one(tmp_path, channels, features, group, kernel, pads, dilations):
+    """A Conv whose kernel is turned around."""
+    check(tmp_path, channels, features, kernel, [19, 13][:len(kernel)], group=group, pads=pads, dilations=dilations,
+          becomes_conv=group < channels or features > 1)
