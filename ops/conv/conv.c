@@ -232,8 +232,11 @@ static bool skips_pixels(lnt_conv_rows *r, lnt_padding *p)
  * their own where rows would push each other out of the cache: gathered, few channels are copied for each tap again. */
 static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
 {
-    const bool grouped = r->pixel > r->channels;          /* those are copied tap by tap, for few features */
-    const double worth = grouped ? 0.06 : 0.25, most = 3; /* as much memory */
+    enum { PIECE_WORK = 4096 /* multiply-adds */ };
+    /* Gathering copies a tap at a time where taps along x are no run, for few features. */
+    const bool grouped = r->pixel > r->channels, piecewise = grouped || (r->taps[2] > 1 && r->spacing[2] > 1);
+    const double worth = piecewise && r->channels * r->features <= PIECE_WORK ? 0.06 : 0.25,
+                 most = 3; /* as much memory */
     bool any = false, some = true;
     double grown = 1;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
