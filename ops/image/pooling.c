@@ -29,6 +29,7 @@ typedef struct pool {
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
     int64_t pitch;       /* of a row with all its padding where images are worked on with it; else 0 */
+    int64_t lines, padded_lines; /* then: of windows at any place of a plane; of a plane with all its padding */
     int64_t reach;       /* elements behind one that are in its window along the last axis */
     int64_t taps;        /* along the last axis that meet the input for any output */
     int64_t inside;      /* padding before a row, as far as those taps reach */
@@ -122,12 +123,13 @@ static int64_t whole_vectors(int64_t n)
  * count) for each of a plane; else 1. */
 static void fill_share(const pool *p, bool is_double)
 {
-    const int64_t width = p->pitch ? p->pitch : p->w.out[2], n = p->pitch ? p->w.out[1] * width : width;
+    const int64_t width = p->pitch ? p->pitch : p->w.out[2], n = p->pitch ? p->lines * width : width,
+                  stride = p->pitch ? p->w.stride[2] : 1;
     for (int64_t i = 0; i < n; i++) {
         int64_t first, last, count = 1;
         if (p->kind == AVERAGE)
-            count = counted(p, 2, i % width, &first, &last) *
-                    (p->pitch ? counted(p, 1, i / width, &first, &last) : 1);
+            count = counted(p, 2, i % width / stride, &first, &last) *
+                    (p->pitch ? counted(p, 1, i / width / p->w.stride[1], &first, &last) : 1);
         const double share = count > 0 ? 1 / (double)count : 0;
         if (is_double)
             ((double *)p->share)[i] = share;
@@ -202,11 +204,11 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     const int64_t rows = w->out[0] * w->out[1];
     const double taps = busy_window(w);
     const int64_t items[4] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
-                              p->batch * p->channels * rows * p->parts, p->batch * p->channels};
+                              p->batch * p->channels * rows * p->parts, p->batch * p->channels * w->out[0]};
     const double cost[4] = {(double)w->in[2] * (double)busy_taps(w, 1) +
                                 (double)p->part * (double)p->taps / 8,
                             (double)p->part * (double)p->channels * taps, (double)p->part * taps,
-                            (double)p->pitch * (double)(w->out[1] * (w->kernel[1] + w->kernel[2])) / 8};
+                            (double)p->pitch * (double)(p->lines * (w->kernel[1] + w->kernel[2])) / 8};
     if (p->fusion.producer)
         return lnt_row_fusion_run(k, s, &p->fusion, w, grain_of(32768, cost[how]), run_fused, &job);
     return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
@@ -412,18 +414,24 @@ static void plan_padding(pool *p)
 /* Images whose rows fill few vectors, of such a size that they stay in the first-level cache, twice over. */
 static void plan_planes(pool *p, bool indices)
 {
-    enum { FEW = 32, MANY = 4096, NARROW = 24 };
+    enum { FEW = 32, MANY = 4096, NARROW = 24, STRIDE = 3 };
     const lnt_window *w = &p->w;
-    int64_t extent[LNT_WINDOW_AXES]; /* with the padding */
+    int64_t extent[LNT_WINDOW_AXES]; /* with the padding, and with what windows reach behind that */
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
-        extent[a] = w->in[a] + w->before[a] + w->after[a];
-        if (w->stride[a] != 1 || w->out[a] < 1 || w->in[a] < 1 || w->in[a] > MANY || extent[a] > MANY)
+        const int64_t last = (w->out[a] - 1) * w->stride[a] + (w->kernel[a] - 1) * w->dilation[a] + 1,
+                      padded = w->in[a] + w->before[a] + w->after[a];
+        extent[a] = last > padded ? last : padded;
+        if (w->out[a] < 1 || w->in[a] < 1 || extent[a] > MANY)
             return;
     }
-    if (p->kind == LP || p->channels_last || indices || w->kernel[0] > 1 || extent[0] > 1 ||
-        extent[1] * extent[2] > MANY || w->in[2] > NARROW || w->kernel[1] + w->kernel[2] > FEW)
+    const bool strided = w->stride[1] != 1 || w->stride[2] != 1;
+    if (p->kind == LP || p->channels_last || indices || extent[1] * extent[2] > MANY ||
+        w->in[2] > (strided ? LNT_POOL_WIDE - 1 : NARROW) || w->kernel[1] + w->kernel[2] > FEW ||
+        w->stride[1] > STRIDE || w->stride[2] > STRIDE)
         return;
     p->pitch = extent[2];
+    p->padded_lines = extent[1];
+    p->lines = (w->out[1] - 1) * w->stride[1] + 1;
     p->reach = (w->kernel[2] - 1) * w->dilation[2];
 }
 
@@ -488,19 +496,20 @@ lnt_status lnt_bind_pool(lnt_site *site)
         site->step->run = run_stored_pool;
         return LNT_OK;
     }
+    if (p->channels == 1) /* either order, and in rows an element is not a vector */
+        p->channels_last = false;
     if (is_global(w) && !lnt_output(site, 1))
         return bind_global(site, p);
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
     plan_planes(p, lnt_output(site, 1) != NULL);
-    const int64_t planes =
-        p->pitch * (2 * w->in[1] + w->before[1] + w->after[1] + w->out[1]) + p->reach + LNT_POOL_SLACK;
+    const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
                                            : p->padded + LNT_POOL_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
-    const int64_t shares = p->pitch ? whole_vectors(p->pitch * w->out[1]) : w->out[2];
+    const int64_t shares = p->pitch ? whole_vectors(p->pitch * p->lines) : w->out[2];
     p->share = lnt_bump_alloc(site->memory, (size_t)shares * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;
