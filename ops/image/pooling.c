@@ -414,7 +414,7 @@ static void plan_padding(pool *p)
 /* Images whose rows fill few vectors, of such a size that they stay in the first-level cache, twice over. */
 static void plan_planes(pool *p, bool indices)
 {
-    enum { FEW = 32, MANY = 4096, NARROW = 24, STRIDE = 3 };
+    enum { FEW = ROWS_MAX, MANY = 4096, NARROW = 24, STRIDE = 3 };
     const lnt_window *w = &p->w;
     int64_t extent[LNT_WINDOW_AXES]; /* with the padding, and with what windows reach behind that */
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
@@ -427,7 +427,7 @@ static void plan_planes(pool *p, bool indices)
     const bool strided = w->stride[1] != 1 || w->stride[2] != 1;
     if (p->kind == LP || p->channels_last || indices || extent[1] * extent[2] > MANY ||
         w->in[2] > (strided ? LNT_POOL_WIDE - 1 : NARROW) || w->kernel[1] + w->kernel[2] > FEW ||
-        w->stride[1] > STRIDE || w->stride[2] > STRIDE)
+        busy_taps(w, 0) > FEW || w->stride[1] > STRIDE || w->stride[2] > STRIDE)
         return;
     p->pitch = extent[2];
     p->padded_lines = extent[1];

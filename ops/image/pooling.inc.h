@@ -135,14 +135,13 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     return LNT_OK;
 }
 
-/* y[i] = the largest, or the sum, of x[i + t * step], t < taps. */
+/* y[i] = the largest, or the sum, of x[i + t * step], t < taps <= ROWS_MAX. */
 static void NAME(join_taps)(const pool *p, const R *x, int64_t taps, int64_t step, R *y, int64_t n)
 {
-    NAME(gather) g;
-    g.n = 0;
-    for (int64_t t = 0; t < taps; t++)
-        NAME(gather_add)(p, &g, x + t * step, y, n);
-    NAME(gather_end)(p, &g, y, n);
+    const R *rows[ROWS_MAX];
+    for (int64_t t = 0; t < taps; t++, x += step)
+        rows[t] = x;
+    (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(rows, taps, y, n);
 }
 
 /* Largest elements or averages of small plain images, whose rows fill few vectors: all rows with their padding are one,
@@ -169,7 +168,8 @@ static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, i
         if (z1 - z0 != 1) {
             if (z0 == z1)
                 NAME(start)(p, down, plane);
-            NAME(join_taps)(p, x, z1 - z0, w->dilation[0] * plane, down, plane);
+            else
+                NAME(join_taps)(p, x, z1 - z0, w->dilation[0] * plane, down, plane);
             x = down;
         }
         for (int64_t i = 0, at = w->before[2]; i < plane; i += part, at += pitch)
@@ -368,11 +368,10 @@ static lnt_status NAME(join_images)(lnt_kernel *k, void *arg, int64_t begin, int
 
 /* For the outputs of a row whose windows have a tap at element `at` of plane x and every `stride` behind it: *best is
  * that where what is there is larger than what is at *best. */
-static void NAME(pick_larger)(const R *x, int64_t step, int64_t at, int64_t stride, int64_t *best,
-                              int64_t outputs)
+static void NAME(pick_larger)(const R *x, int64_t at, int64_t stride, int64_t *best, int64_t outputs)
 {
     for (int64_t o = 0; o < outputs; o++, at += stride) {
-        const R now = x[at * step], most = x[best[o] * step];
+        const R now = x[at], most = x[best[o]];
         const int64_t larger = -(int64_t)(now > most) | (-(int64_t)(now != now) & -(int64_t)(most == most));
         best[o] ^= (best[o] ^ at) & larger; /* never a branch: there is no telling which way */
     }
@@ -393,28 +392,24 @@ static void NAME(pick_line)(const pool *p, const R *x, int64_t at, bool first_li
         outputs_of_tap(w, t, &first, &stop);
         if (first < stop)
             NAME(pick_larger)
-        (x, p->channels_last ? p->channels : 1, at + lnt_window_at(w, 2, first, t), w->stride[2],
-         best + first, stop - first);
+        (x, at + lnt_window_at(w, 2, first, t), w->stride[2], best + first, stop - first);
     }
 }
 
-/* MaxPool with indices, any storage order: rows of outputs. */
+/* MaxPool with indices: rows of outputs of plain images. */
 static lnt_status NAME(indexed_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
     const pool *p = j->p;
     const lnt_window *w = &p->w;
-    const int64_t size = lnt_volume(w->in), n_out = lnt_volume(w->out), C = p->channels,
-                  step = p->channels_last ? C : 1; /* elements between neighbors of one plane */
+    const int64_t size = lnt_volume(w->in);
     row_place at = place_of_row(p, begin);
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++, next_row(p, &at, 1)) {
         const int64_t from = at.part * p->part, to = lnt_least(from + p->part, w->out[2]), plane = at.image;
-        const int64_t row = at.row * w->out[2],
-                      first = p->channels_last ? plane / C * C * size + plane % C : plane * size;
-        const R *x = (const R *)j->x + first;
-        R *y =
-            (R *)j->y + (p->channels_last ? (plane / C * n_out + row - plane * n_out) * C + plane % C : row);
+        const int64_t row = at.row * w->out[2];
+        const R *x = (const R *)j->x + plane * size;
+        R *y = (R *)j->y + row;
         int64_t *best = j->indices + row, z0, z1, y0, y1;
         lnt_window_taps(w, 0, at.o[0], &z0, &z1);
         lnt_window_taps(w, 1, at.o[1], &y0, &y1);
@@ -426,7 +421,7 @@ static lnt_status NAME(indexed_rows)(lnt_kernel *k, void *arg, int64_t begin, in
                 NAME(pick_line)(p, x, (iz * w->in[1] + iy) * w->in[2], tz == z0 && ty == y0, from, to, best);
             }
         for (int64_t o = from; o < to; o++) {
-            y[o * step] = best[o] < 0 ? (R)-INFINITY : x[best[o] * step];
+            y[o] = best[o] < 0 ? (R)-INFINITY : x[best[o]];
             if (best[o] >= 0)
                 best[o] = plane * size + (p->column_major ? column_major(w, best[o]) : best[o]);
         }
