@@ -247,7 +247,7 @@ static void check_lines(bench *t)
                   dilation = 1 + below(t, 3);
     const int64_t in = n - inside - LNT_POOL_SLACK, lines = in < LNT_POOL_WIDE ? 0 : below(t, 4);
     const int64_t last = (in - (taps - 1) * dilation - 1) / stride, begin = below(t, 3);
-    lnt_pool_lines w = {in, inside, begin, last + 1, stride, taps, dilation, 1, 0, 0};
+    lnt_pool_lines w = {in, inside, begin, last + 1, stride, taps, dilation, 1, 0, 0, 1, 0};
     if (in <= (taps - 1) * dilation || last < begin || !t->pool->max_window)
         return;
     const struct {

@@ -141,20 +141,26 @@ _Static_assert((int)LNT_POOL_WIDE >= (int)VL, "lines to be joined fill a vector"
     LNT_INLINE void name(const lnt_pool_lines *w, const float *const *lines, int64_t n_lines, float *acc,    \
                          float *y, float factor, const float *share)                                         \
     {                                                                                                        \
-        float *inside = acc + w->inside;                                                                     \
-        for (int64_t r = 0, at = 0; r < w->rows; r++, at += w->line_step, y += w->y_step) {                  \
-            if (USUAL && n_lines == 3)                                                                       \
-                join_##name(lines, 3, at, inside, w->in);                                                    \
-            else if (n_lines)                                                                                \
-                join_##name(lines, n_lines, at, inside, w->in);                                              \
+        const float *x = acc;                                                                                \
+        for (int64_t r = 0, joined = 0; r < w->rows; r++, x += w->acc_step, y += w->y_step) {                \
+            if (r == joined) {                                                                               \
+                x = acc;                                                                                     \
+                for (float *to = acc + w->inside; joined < w->rows && joined < r + w->together;              \
+                     joined++, to += w->acc_step) {                                                          \
+                    if (USUAL && n_lines == 3)                                                               \
+                        join_##name(lines, 3, joined * w->line_step, to, w->in);                             \
+                    else if (n_lines)                                                                        \
+                        join_##name(lines, n_lines, joined * w->line_step, to, w->in);                       \
+                }                                                                                            \
+            }                                                                                                \
             if (w->stride > STRIDE_MAX || (w->end - w->begin < VL && !MASKED))                               \
-                each_output_##name(w, acc, y, share, v_splat(factor));                                       \
+                each_output_##name(w, x, y, share, v_splat(factor));                                         \
             else if (USUAL && w->stride == 1)                                                                \
-                neighbors_##name(w, acc, y, 1, w->taps, share, v_splat(factor));                             \
+                neighbors_##name(w, x, y, 1, w->taps, share, v_splat(factor));                               \
             else if (USUAL && w->stride == 2)                                                                \
-                neighbors_##name(w, acc, y, 2, w->taps, share, v_splat(factor));                             \
+                neighbors_##name(w, x, y, 2, w->taps, share, v_splat(factor));                               \
             else                                                                                             \
-                neighbors_##name(w, acc, y, w->stride, w->taps, share, v_splat(factor));                     \
+                neighbors_##name(w, x, y, w->stride, w->taps, share, v_splat(factor));                       \
         }                                                                                                    \
     }
 

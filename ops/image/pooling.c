@@ -34,6 +34,7 @@ typedef struct pool {
     int64_t taps;        /* along the last axis that meet the input for any output */
     int64_t inside;      /* padding before a row, as far as those taps reach */
     int64_t padded;      /* length of a row with its padding, as far as they reach */
+    int64_t together;    /* rows that are joined before their neighbors are, if those are few elements */
     int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row;
                             of a global pool: parts of an image whose sums are joined at the end */
     void *share; /* of each output of a row in the average, [out], or of a plane, [out][pitch], in the type
@@ -399,6 +400,7 @@ static void plan_deep_rows(pool *p)
 /* Of a window and a padding that are much wider than the input only what can meet it has a place. */
 static void plan_padding(pool *p)
 {
+    enum { SHORT = 512, TOGETHER = 4 };
     const lnt_window *w = &p->w;
     const int64_t d = w->dilation[2], last = (w->out[2] - 1) * w->stride[2];
     const int64_t met = (w->before[2] + w->in[2] + d - 1) / d, end = w->kernel[2] < met ? w->kernel[2] : met;
@@ -409,6 +411,7 @@ static void plan_padding(pool *p)
     p->inside = w->before[2] - first * d;
     const int64_t reach = last + (p->taps - 1) * d + 1;
     p->padded = reach > p->inside + w->in[2] ? reach : p->inside + w->in[2];
+    p->together = p->padded < SHORT ? TOGETHER : 1;
 }
 
 /* Images whose rows fill few vectors, of such a size that they stay in the first-level cache, twice over. */
@@ -507,7 +510,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
-                                           : p->padded + LNT_POOL_SLACK;
+                                           : p->together * p->padded + LNT_POOL_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
     const int64_t shares = p->pitch ? whole_vectors(p->pitch * p->lines) : w->out[2];
     p->share = lnt_bump_alloc(site->memory, (size_t)shares * sizeof(double), site->err);

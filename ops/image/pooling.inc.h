@@ -112,10 +112,12 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
                          .taps = p->taps,
                          .dilation = w->dilation[2],
                          .line_step = w->stride[1] * w->in[2],
-                         .y_step = w->out[2]};
+                         .y_step = w->out[2],
+                         .together = p->together,
+                         .acc_step = p->padded};
     row_place at = place_of_row(p, begin);
     (void)k;
-    NAME(start)(p, acc, p->padded + LNT_POOL_SLACK);
+    NAME(start)(p, acc, p->together * p->padded + LNT_POOL_SLACK);
     for (int64_t item = begin; item < end; item += of.rows, next_row(p, &at, of.rows)) {
         const R *x = (const R *)j->x + at.image * lnt_volume(w->in), *lines[ROWS_MAX];
         R *y = (R *)j->y + at.row * w->out[2];
