@@ -96,13 +96,16 @@ _Static_assert((int)LNT_POOL_WIDE >= (int)VL, "lines to be joined fill a vector"
     }                                                                                                        \
                                                                                                              \
     /* Some elements are joined twice, that there are whole vectors. */                                      \
-    LNT_INLINE void join_##name(const float *const *lines, const int64_t n_lines, int64_t at, float *y,      \
-                                int64_t n)                                                                   \
+    static __attribute__((noinline)) int64_t join_##name(const lnt_pool_lines *w, const float *const *lines, \
+                                                         int64_t n_lines, int64_t row, float *y)             \
     {                                                                                                        \
-        for (int64_t i = 0; i < n; i += VL) {                                                                \
-            i = i + VL <= n ? i : n - VL;                                                                    \
-            v_store(y + i, lines_##name(lines, n_lines, at + i));                                            \
-        }                                                                                                    \
+        const int64_t end = lnt_least(row + w->together, w->rows), n = w->in;                                \
+        for (; row < end; row++, y += w->acc_step)                                                           \
+            for (int64_t i = 0; i < n; i += VL) {                                                            \
+                i = i + VL <= n ? i : n - VL;                                                                \
+                v_store(y + i, lines_##name(lines, n_lines, row * w->line_step + i));                        \
+            }                                                                                                \
+        return row;                                                                                          \
     }                                                                                                        \
                                                                                                              \
     LNT_INLINE vf taps_##name(const float *x, const int64_t stride, const int64_t taps, int64_t dilation)    \
@@ -142,16 +145,11 @@ _Static_assert((int)LNT_POOL_WIDE >= (int)VL, "lines to be joined fill a vector"
                          float *y, float factor, const float *share)                                         \
     {                                                                                                        \
         const float *x = acc;                                                                                \
-        for (int64_t r = 0, joined = 0; r < w->rows; r++, x += w->acc_step, y += w->y_step) {                \
+        int64_t joined = n_lines ? 0 : w->rows;                                                              \
+        for (int64_t r = 0; r < w->rows; r++, x += w->acc_step, y += w->y_step) {                            \
             if (r == joined) {                                                                               \
                 x = acc;                                                                                     \
-                for (float *to = acc + w->inside; joined < w->rows && joined < r + w->together;              \
-                     joined++, to += w->acc_step) {                                                          \
-                    if (USUAL && n_lines == 3)                                                               \
-                        join_##name(lines, 3, joined * w->line_step, to, w->in);                             \
-                    else if (n_lines)                                                                        \
-                        join_##name(lines, n_lines, joined * w->line_step, to, w->in);                       \
-                }                                                                                            \
+                joined = join_##name(w, lines, n_lines, r, acc + w->inside);                                 \
             }                                                                                                \
             if (w->stride > STRIDE_MAX || (w->end - w->begin < VL && !MASKED))                               \
                 each_output_##name(w, x, y, share, v_splat(factor));                                         \
