@@ -15,15 +15,15 @@ typedef struct lnt_pool_lines {
     int64_t begin, end; /* outputs of a row */
     int64_t stride, taps, dilation;
     int64_t rows, line_step, y_step; /* elements from the lines and outputs of a row to those of the next */
-    int64_t together,
-        acc_step; /* rows joined before neighbors are: what is stored can arrive; at acc, so far apart */
+    int64_t together; /* rows joined before neighbors of any are picked: what is stored has arrived */
+    int64_t acc_step; /* elements from one to the next of them at acc */
 } lnt_pool_lines;
 
 /* Rows are n elements, element-aligned; a maximum is NaN if an element is. */
 #define LNT_POOL_FIELDS(R)                                                                                       \
     /* For each row r, the lines of its windows are joined, acc[inside + i] = largest or sum of                \
-     * lines[l][r * line_step + i], l < n_lines, i < in (acc as it is where there is none; the next row's   \
-     * acc_step behind it, for as many as are joined together), then neighbors:   \
+     * lines[l][r * line_step + i], l < n_lines, i < in (acc as it is where there is none: of one row), then   \
+     * neighbors (for rows joined together acc is acc_step further on for each):   \
      * y[r * y_step + o] = largest or sum of acc[o * stride + t * dilation], t < taps, for begin <= o < end; of sums \
      * times factor * share[o]. acc may be read as far as LNT_POOL_SLACK elements behind the last. */ \
     void (*max_window)(const lnt_pool_lines *w, const R *const *lines, int64_t n_lines, R *acc, R *y);           \

@@ -29,7 +29,8 @@ typedef struct pool {
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
     int64_t pitch;       /* of a row with all its padding where images are worked on with it; else 0 */
-    int64_t lines, padded_lines; /* then: of windows at any place of a plane; of a plane with all its padding */
+    int64_t lines,
+        padded_lines;    /* then: with the first tap of a window, or between such; of a padded plane */
     int64_t reach;       /* elements behind one that are in its window along the last axis */
     int64_t taps;        /* along the last axis that meet the input for any output */
     int64_t inside;      /* padding before a row, as far as those taps reach */
@@ -378,7 +379,8 @@ static pool *bind_common(lnt_site *site)
     p->positions = 1;
     for (unsigned d = 2; d < x->rank; d++)
         p->positions *= x->dims[d];
-    p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST;
+    /* One channel is in either order, and of rows more than an element is taken at once. */
+    p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST && p->channels != 1;
     return p;
 }
 
@@ -499,8 +501,6 @@ lnt_status lnt_bind_pool(lnt_site *site)
         site->step->run = run_stored_pool;
         return LNT_OK;
     }
-    if (p->channels == 1) /* either order, and in rows an element is not a vector */
-        p->channels_last = false;
     if (is_global(w) && !lnt_output(site, 1))
         return bind_global(site, p);
     plan_padding(p);

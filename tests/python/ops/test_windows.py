@@ -153,6 +153,38 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
     check_every_level(tmp_path / "p.lnt", x, want, rtol=0)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("channels, extents, kernel, strides, dilations, pads, ceil", [
+    (7, (6, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), (1,) * 6, 0),
+    (5, (9, 7, 9), (5, 3, 5), (1, 1, 1), (1, 1, 1), (2, 1, 2) * 2, 0),
+    (3, (7, 9, 13), (2, 3, 2), (3, 2, 3), (2, 1, 2), (1, 0, 1, 0, 1, 0), 1),  # windows that reach behind the padding
+    (2, (5, 14, 24), (2, 2, 3), (2, 1, 1), (1, 2, 1), (0,) * 6, 0),          # planes without padding
+    (1, (40, 6, 5), (37, 2, 2), (1, 2, 1), (1, 1, 1), (0, 1, 1, 3, 0, 0), 0),  # more planes to join than fit
+    (1, (4, 9, 60), (3, 5, 5), (2, 1, 2), (1, 1, 1), (1, 2, 2) * 2, 0),      # one channel: its rows
+    (4, (1, 11, 15), (1, 3, 3), (1, 3, 2), (1, 1, 1), (0, 1, 1) * 2, 1),
+    (1, (1, 41, 700), (1, 3, 2), (1, 2, 3), (1, 1, 1), (0, 1, 0) * 2, 0),    # rows too long to be joined together
+    (6, (1, 23, 90), (1, 4, 3), (1, 2, 1), (1, 1, 2), (0, 1, 2) * 2, 1),     # together, the last of them fewer
+])
+def test_small_volumes(tmp_path, kind, channels, extents, kernel, strides, dilations, pads, ceil):
+    x = np.random.default_rng(channels).standard_normal((2, channels, *extents)).astype(kind)
+    of_type = helper.np_dtype_to_tensor_dtype(x.dtype)
+    more = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "ceil_mode": ceil}
+    nodes = [helper.make_node("MaxPool", ["x"], ["most"], **more), helper.make_node("AveragePool", ["x"], ["mean"], **more),
+             helper.make_node("AveragePool", ["x"], ["padded mean"], count_include_pad=1, **more)]
+
+    def model(nodes, of_type):
+        graph = helper.make_graph(nodes, "pools", [helper.make_tensor_value_info("x", of_type, x.shape)],
+                                  [helper.make_tensor_value_info(name, of_type, None) for node in nodes for name in node.output])
+        return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+
+    onnx.save(model(nodes, of_type), tmp_path / "p.onnx")
+    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
+    assert done.returncode == 0, done.stderr
+    session = onnxruntime.InferenceSession(model(nodes, TensorProto.FLOAT).SerializeToString())
+    for node, want in zip(nodes, session.run(None, {"x": x.astype(np.float32)})):
+        check_every_level(tmp_path / "p.lnt", x, want.astype(kind), node.output[0], rtol=1e-5, atol=1e-6)
+
+
 def taps_of(x, kernel, strides, dilations, pads):
     """What each window of planes x holds, [..., rows, columns, taps], and where in its plane that is; NaN and -1 in padding."""
     at = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
