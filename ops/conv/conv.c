@@ -236,7 +236,7 @@ static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
     /* Gathering copies a tap at a time where taps along x are no run, for few features. */
     const bool grouped = r->pixel > r->channels, piecewise = grouped || (r->taps[2] > 1 && r->spacing[2] > 1);
     const double worth = piecewise && r->channels * r->features <= PIECE_WORK ? 0.06 : 0.25,
-                 most = 3; /* as much memory */
+                 most = r->features <= LNT_NARROW_COLUMNS ? 6 : 3; /* as much memory */
     bool any = false, some = true;
     double grown = 1;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
