@@ -49,13 +49,13 @@ static bool has_one_tap(const lnt_window *w)
     return one;
 }
 
-/* Does each output of a transposed convolution have one tap? Of one group, and two axes at most. */
+/* Does each output of a transposed convolution have one tap? Of one group. */
 static bool spreads_pixels(const lnt_conv *c)
 {
     const lnt_window *w = &c->w;
-    bool spreads = c->groups == 1 && c->axes < LNT_WINDOW_AXES && w->in[1] != 0;
-    for (unsigned a = 1; a < LNT_WINDOW_AXES; a++)
-        spreads &= w->kernel[a] == w->stride[a] && (w->kernel[a] == 1 || w->dilation[a] == 1) &&
+    bool spreads = c->groups == 1;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        spreads &= w->in[a] != 0 && w->kernel[a] == w->stride[a] && (w->kernel[a] == 1 || w->dilation[a] == 1) &&
                    w->before[a] == 0 && w->out[a] == lnt_dim_mul(w->in[a], w->stride[a]);
     return spreads;
 }

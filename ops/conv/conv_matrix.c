@@ -48,8 +48,10 @@ lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *g)
 /* ---- transposed ---- */
 
 typedef struct spread {
-    int64_t batch, height, width, channels, features, tall, wide; /* extents of the kernel */
-    int64_t rows;                                                 /* of the product: taps of features */
+    int64_t batch, height, width, channels, features;
+    int64_t planar;           /* lines of a plane; height: of all planes of an image */
+    int64_t deep, tall, wide; /* extents of the kernel */
+    int64_t rows;             /* of the product: taps of features */
     int64_t lines, parts; /* that are multiplied at a time; parts of an image */
     size_t bias, product, gather,
         one; /* floats into scratch memory, behind the weights; of a thread's product */
@@ -64,19 +66,20 @@ typedef struct spread_call {
     float *y;
 } spread_call;
 
-/* planes: lines of each tap, to its outputs from y on. */
-static void spread_lines(const lnt_kernel *k, const spread *p, const float *planes, int64_t lines, float *y)
+/* planes: lines [first, first + lines) of each tap, to its outputs of the image at y. */
+static void spread_lines(const lnt_kernel *k, const spread *p, const float *planes, int64_t first,
+                         int64_t lines, float *y)
 {
     enum { FLOAT = sizeof(float) };
-    const int64_t tall = p->tall, wide = p->wide, width = p->width, plane = lines * width;
-    for (int64_t f = 0; f < p->features; f++, y += p->height * tall * wide * width) {
-        float *to = y;
-        for (int64_t l = 0; l < plane; l += width)
-            for (int64_t t = 0; t < tall; t++, to += wide * width)
-                k->kernels->turn((char *)to, wide * FLOAT, (const char *)(planes + t * wide * plane + l),
-                                 plane * FLOAT, width, wide);
-        planes += tall * wide * plane;
-    }
+    const int64_t wide = p->wide, width = p->width, plane = lines * width, outputs = wide * width;
+    for (int64_t f = 0; f < p->features; f++, y += p->height * p->deep * p->tall * outputs)
+        for (int64_t l = first; l < first + lines; l++) {
+            float *to = y + (l / p->planar * p->deep * p->planar + l % p->planar) * p->tall * outputs;
+            const float *tap = planes + ((f * p->deep * p->tall * wide) * lines + l - first) * width;
+            for (int64_t z = 0; z < p->deep; z++, to += (p->planar - 1) * p->tall * outputs)
+                for (int64_t t = 0; t < p->tall; t++, to += outputs, tap += wide * plane)
+                    k->kernels->turn((char *)to, wide * FLOAT, (const char *)tap, plane * FLOAT, width, wide);
+        }
 }
 
 static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -92,7 +95,7 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         call.plan = &p->plan[lines < p->lines];
         call.b = c->x + image * p->channels * plane + at;
         lnt_gemm_part(k, &call, 0, p->rows, thread);
-        spread_lines(k, p, call.c, lines, c->y + image * p->rows * plane + at * p->tall * p->wide);
+        spread_lines(k, p, call.c, first, lines, c->y + image * p->rows * plane);
     }
     return LNT_OK;
 }
@@ -159,8 +162,10 @@ lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
     p->batch = g->batch;
     p->channels = g->channels;
     p->features = g->features;
-    p->height = w->in[1];
+    p->planar = w->in[1];
+    p->height = w->in[0] * w->in[1];
     p->width = w->in[2];
+    p->deep = w->kernel[0];
     p->tall = w->kernel[1];
     p->wide = w->kernel[2];
     p->rows = g->features * lnt_volume(w->kernel);

@@ -372,8 +372,8 @@ static lnt_status bind_images(lnt_site *site)
     if (LNT_HAS_DEPTHWISE && lnt_conv_is_depthwise(&g))
         return bind_filters(site, &g);
     if (!LNT_TRIMMED && !site->half && !site->in[1]->packed &&
-        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, lnt_conv_writes_output(site), false) ==
-            LNT_CONV_MATRIX)
+        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, site->out[0]->order != LNT_ORDER_PLAIN,
+                           false) == LNT_CONV_MATRIX)
         return lnt_conv_bind_spread(site, &g);
     conv_transpose *c = lnt_bind_params(site, sizeof *c);
     size_t scratch = 0, gather_bytes = 0;
