@@ -323,7 +323,8 @@ static lnt_status bind_images(lnt_site *site)
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
     const bool plain = LNT_HAS_PLAIN_CONV && !site->half && !site->in[1]->packed;
-    if (kind == LNT_CONV_MATRIX && plain)
+    if (plain && site->out[0]->order == LNT_ORDER_PLAIN && /* so it is, too, where one feature could be pixels */
+        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, false, false) == LNT_CONV_MATRIX)
         return lnt_conv_bind_matrix(site, &g);
     if (LNT_HAS_PLANES && kind == LNT_CONV_EACH && plain && site->kernels->conv->plane)
         return lnt_conv_bind_planes(site, &g);
