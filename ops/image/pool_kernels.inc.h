@@ -87,24 +87,24 @@ _Static_assert((int)LNT_POOL_WIDE >= (int)VL, "lines to be joined fill a vector"
 
 /* Lines joined into y, which has n elements; neighbors of x to outputs. What is usual is a constant. */
 #define WINDOW(name, pick)                                                                                   \
-    LNT_INLINE vf lines_##name(const float *const *lines, const int64_t n_lines, int64_t at)                 \
-    {                                                                                                        \
-        vf all = v_load(lines[0] + at);                                                                      \
-        for (int64_t l = 1; l < n_lines; l++)                                                                \
-            all = pick(all, v_load(lines[l] + at));                                                          \
-        return all;                                                                                          \
-    }                                                                                                        \
-                                                                                                             \
     /* Some elements are joined twice, that there are whole vectors. */                                      \
     static __attribute__((noinline)) int64_t join_##name(const lnt_pool_lines *w, const float *const *lines, \
                                                          int64_t n_lines, int64_t row, float *y)             \
     {                                                                                                        \
         const int64_t end = lnt_least(row + w->together, w->rows), n = w->in;                                \
-        for (; row < end; row++, y += w->acc_step)                                                           \
-            for (int64_t i = 0; i < n; i += VL) {                                                            \
-                i = i + VL <= n ? i : n - VL;                                                                \
-                v_store(y + i, lines_##name(lines, n_lines, row * w->line_step + i));                        \
+        for (; row < end; row++, y += w->acc_step) {                                                         \
+            const int64_t at = row * w->line_step;                                                           \
+            for (int64_t i = 0; i < n; i += 2 * VL) {                                                        \
+                const int64_t a = lnt_least(i, n - VL), b = lnt_least(i + VL, n - VL);                       \
+                vf one = v_load(lines[0] + at + a), two = v_load(lines[0] + at + b);                         \
+                for (int64_t l = 1; l < n_lines; l++) {                                                      \
+                    one = pick(one, v_load(lines[l] + at + a));                                              \
+                    two = pick(two, v_load(lines[l] + at + b));                                              \
+                }                                                                                            \
+                v_store(y + a, one);                                                                         \
+                v_store(y + b, two);                                                                         \
             }                                                                                                \
+        }                                                                                                    \
         return row;                                                                                          \
     }                                                                                                        \
                                                                                                              \
