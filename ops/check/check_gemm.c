@@ -335,7 +335,11 @@ static void draw_groups(bench *t, lnt_depthwise *d)
     const bool shared = sometimes(t);
     d->features = shared ? (size_t)1 << power : 1 + below(t, LNT_GROUP_FEATURES - 1);
     d->group_channels = shared ? (size_t)1 << below(t, power + 1) : 1;
-    const size_t groups = 1 + below(t, COLUMNS_MAX / (unsigned)d->features);
+    if (shared && t->kernels->lanes >= LNT_WIDE_GROUP_LANES && sometimes(t) &&
+        lnt_depthwise_widens((int64_t)2 << power, (int64_t)1 << power))
+        d->group_channels = (size_t)2 << (power + (power == 0 && sometimes(t)));
+    const size_t most = d->features > d->group_channels ? d->features : d->group_channels;
+    const size_t groups = 1 + below(t, COLUMNS_MAX / (unsigned)most);
     d->in_pixel = groups * d->group_channels;
     d->channels = d->pixel = groups * d->features;
 }

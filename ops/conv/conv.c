@@ -333,6 +333,10 @@ static lnt_status bind_images(lnt_site *site)
     if ((LNT_HAS_PLAIN_CONV && kind == LNT_CONV_MATRIX) ||
         (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g)))
         kind = LNT_CONV_PRODUCT;
+    if (LNT_HAS_WIDE_GROUPS && kind == LNT_CONV_PRODUCT && !site->half &&
+        site->kernels->gemm->lanes >= LNT_WIDE_GROUP_LANES && site->in[1]->packed && g.groups > 1 &&
+        lnt_depthwise_widens(g.channels, g.features) && g.w.kernel[0] * g.w.kernel[1] <= LNT_DEPTHWISE_LINES)
+        kind = LNT_CONV_DEPTHWISE;
     if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);
     if (kind != LNT_CONV_PRODUCT && !(kind == LNT_CONV_POINTS && multiplies_points(site)))

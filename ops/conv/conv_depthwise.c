@@ -53,6 +53,11 @@ typedef struct line_list {
     size_t n;
 } line_list;
 
+static bool is_single(const lnt_conv *g)
+{
+    return g->channels == 1 && g->features == 1;
+}
+
 /* Pixels of an image, or taps of the kernel, from one to the next along an axis. */
 static int64_t apart(const int64_t extent[LNT_WINDOW_AXES], unsigned axis)
 {
@@ -140,7 +145,7 @@ static void part_of_row(const depthwise_call *c, int64_t row, bool pair, int64_t
                                          (ptrdiff_t)d->w_channel,
                                 .pixels = (size_t)(stop - x),
                                 .channels = (size_t)channels,
-                                .features = d->pixel == d->g.groups ? 0 : (size_t)d->g.features,
+                                .features = is_single(&d->g) ? 0 : (size_t)d->g.features,
                                 .group_channels = (size_t)d->g.channels,
                                 .w_channel = d->w_channel,
                                 .row = (size_t)(apart(w->out, d->across) * c->ld),
@@ -245,7 +250,7 @@ static bool shares_channels(const lnt_site *site, const depthwise *d)
 {
     const int64_t threads = site->threads;
     return d->rows <= BAND && d->rows % threads && d->rows > 1 && d->pixel >= threads * SLICE &&
-           d->g.features == 1;
+           is_single(&d->g);
 }
 
 /* Pixels of a run: of the only row that there is, threads share the pixels, as what comes before and after does. */
@@ -261,7 +266,7 @@ static int64_t rows_together(const lnt_site *site, const depthwise *d)
 {
     const lnt_window *w = &d->g.w;
     const unsigned along = d->along, across = d->across;
-    const bool pairs = d->kernels->depthwise_pair && d->g.features == 1 && w->kernel[0] == 1 &&
+    const bool pairs = d->kernels->depthwise_pair && is_single(&d->g) && w->kernel[0] == 1 &&
                        w->out[0] == 1 && w->in[along] > 0 && w->stride[along] == w->stride[across] &&
                        w->dilation[across] == 1 &&
                        lnt_depthwise_pairs((size_t)w->kernel[across], (size_t)w->kernel[along],
@@ -286,7 +291,7 @@ static int64_t slice_of(const depthwise *d)
 {
     const lnt_window *w = &d->g.w;
     const int64_t bytes = d->in_pixel * (int64_t)d->element, reach = (w->kernel[1] - 1) * w->dilation[1] + 1;
-    if (d->epilogue || d->run > 8 || w->out[2] <= 8 || d->along != 2 || d->g.features > 1 ||
+    if (d->epilogue || d->run > 8 || w->out[2] <= 8 || d->along != 2 || !is_single(&d->g) ||
         (bytes & -bytes) >= 1024)
         return d->pixel;
     const int64_t width = w->in[2] < SLICED_RUN * w->stride[2] ? w->in[2] : SLICED_RUN * w->stride[2];
@@ -312,7 +317,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     d->in_pixel = g->groups * g->channels;
     d->pixel = g->groups * g->features;
     d->w_channel = lnt_round_up((size_t)d->pixel, LNT_PANEL);
-    const bool columns = w->out[2] < LNT_DEPTHWISE_SHORT_ROW && w->out[1] > w->out[2] && g->features == 1 &&
+    const bool columns = w->out[2] < LNT_DEPTHWISE_SHORT_ROW && w->out[1] > w->out[2] && is_single(g) &&
                          !d->epilogue && w->kernel[0] * w->kernel[2] <= LNT_DEPTHWISE_LINES;
     d->along = columns ? 1 : 2;
     d->across = columns ? 2 : 1;

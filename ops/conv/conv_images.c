@@ -279,12 +279,34 @@ lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_wei
     return LNT_OK;
 }
 
+/* Constant panels, as a depthwise convolution's weights. */
+static lnt_status lay_out_depthwise(lnt_site *site, lnt_conv_weights *w)
+{
+    const lnt_operand *o = site->in[1];
+    const size_t count = (size_t)lnt_operand_count(o);
+    lnt_packed record = *o->packed;
+    size_t bytes;
+    record.layout = LNT_LAYOUT_DEPTHWISE_F32;
+    if (!lnt_packed_bytes(&record, &bytes))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
+    float *floats = lnt_bump_alloc(site->memory, bytes + count * sizeof *floats, site->err);
+    if (!floats)
+        return LNT_E_MEMORY;
+    float *plain = floats + bytes / sizeof *floats;
+    lnt_unpack(o->packed, LNT_FLOAT, o->data, plain);
+    lnt_pack(&record, LNT_FLOAT, plain, floats);
+    w->widened = floats;
+    return LNT_OK;
+}
+
 lnt_status lnt_conv_bind_floats(lnt_site *site, const lnt_conv *c, lnt_conv_weights *w, size_t *scratch)
 {
     const lnt_operand *o = site->in[1];
     const lnt_b_form form = lnt_b_form_of(o);
     size_t bytes;
     LNT_TRY(lnt_conv_bind_weights(site, c, w, scratch));
+    if (LNT_HAS_WIDE_GROUPS && c->groups > 1 && lnt_depthwise_widens(c->channels, c->features))
+        return lay_out_depthwise(site, w);
     if (!lnt_b_is_half(form) || site->half)
         return LNT_OK;
     const lnt_packed wide = lnt_packed_as(o->packed, LNT_FLOAT);

@@ -28,6 +28,15 @@
 #define LNT_HAS_PLANES 0
 #endif
 
+/* 1: groups may have more channels than features (lnt_depthwise_widens). */
+#if defined(__x86_64__) || defined(__i386__)
+#define LNT_HAS_WIDE_GROUPS LNT_HAS_DEPTHWISE
+#else
+#define LNT_HAS_WIDE_GROUPS 0
+#endif
+
+enum { LNT_WIDE_GROUP_LANES = 8 /* of a vector, at least: levels of fewer go without */ };
+
 /* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
  * kernel's lines (its extent along x, or y) from pixel first + i * stride + t * spacing of an image's line,
  * as far as that lies in [0, width):
@@ -37,7 +46,7 @@
  *
  * In groups of `features` that share group_channels channels of the image, it is the sum over these, too: of
  * line[l][that * in_pixel + n / features * group_channels + k] * w[l][t * w_tap + k * w_channel + n]. See
- * lnt_depthwise_takes for what groups there may be.
+ * lnt_depthwise_takes and lnt_depthwise_widens for what groups there may be.
  *
  * Of a pair of rows, one channel per group, the second takes line[l + stride] for line[l] and is `row` floats behind
  * the first. Lines that lie outside the image are NULL. */
@@ -66,6 +75,16 @@ static inline bool lnt_depthwise_takes(int64_t group_channels, int64_t features)
     const bool powers = (group_channels & (group_channels - 1)) == 0 && (features & (features - 1)) == 0;
     return group_channels >= 1 && features >= 1 && features < LNT_GROUP_FEATURES &&
            (group_channels == 1 || (group_channels <= features && powers));
+}
+
+/* The same of groups of more channels than features, which are a few vectors for each one of features: as long as
+ * that is not much more work. Files have panels of these weights, as for products. */
+static inline bool lnt_depthwise_widens(int64_t group_channels, int64_t features)
+{
+    enum { PICKS = 16 /* for each vector of features and tap */ };
+    return LNT_HAS_WIDE_GROUPS && features >= 1 && group_channels > features && group_channels <= PICKS &&
+           group_channels * group_channels <= PICKS * features &&
+           (group_channels & (group_channels - 1)) == 0 && (features & (features - 1)) == 0;
 }
 
 /* Kernels and steps that rows are computed in pairs for, where the level has a kernel for them. */

@@ -343,7 +343,8 @@ LNT_INLINE lnt_depthwise_fn depthwise_of(const lnt_depthwise *d)
 static void depthwise(const lnt_depthwise *d)
 {
     LNT_ASSERT(d->taps > 0 && d->stride > 0 && d->spacing > 0 && d->width >= 0);
-    LNT_ASSERT(d->features == 0 || lnt_depthwise_takes((int64_t)d->group_channels, (int64_t)d->features));
+    LNT_ASSERT(d->features == 0 || lnt_depthwise_takes((int64_t)d->group_channels, (int64_t)d->features) ||
+               lnt_depthwise_widens((int64_t)d->group_channels, (int64_t)d->features));
     const lnt_depthwise_fn own = depthwise_of(d);
     if (d->features)
         grouped_run(d);

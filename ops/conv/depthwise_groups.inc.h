@@ -1,11 +1,15 @@
 /* depthwise_groups.inc.h — depthwise convolutions whose groups have several features, part of
  * ops/conv/depthwise.inc.h.
  *
- * A vector of features is a few groups: the channels of each are picked into its features' lanes. Taps outside the
+ * A vector of features is a few groups: the channels of each are picked into its features' lanes. Where those are more
+ * than features, they are a few vectors, each of which some of the lanes have channels in. Taps outside the
  * image multiply zeros, and so many pixels are always computed, not all of them stored: borders and ends of lines,
  * most of a small image, cost no code and no chain of sums by itself. */
 
 enum { GROUPED_PIXELS = DEPTHWISE_PIXELS };
+
+/* May groups have more channels than features? Then lanes past the end of a vector are those from its start. */
+#define LNT_WIDE_LANES (LNT_HAS_WIDE_GROUPS && LNT_VL >= LNT_WIDE_GROUP_LANES)
 
 /* Where the lanes of a vector of features find their channels. */
 typedef struct group_lanes {
@@ -14,6 +18,7 @@ typedef struct group_lanes {
     size_t channel; /* first channel of the first lane's group */
     vi at;          /* from there to that of each lane's group */
     unsigned room;  /* channels from there to the end of the pixel */
+    unsigned span;  /* channels from there to the end of the last lane's group, or to that of a vector */
 } group_lanes;
 
 static group_lanes lanes_of(const lnt_depthwise *d, size_t n)
@@ -26,6 +31,11 @@ static group_lanes lanes_of(const lnt_depthwise *d, size_t n)
     for (unsigned i = 0; i < g.lanes; i++)
         at[i] = (vi_lane)(((n + i) / d->features - group) * d->group_channels);
     g.at = vi_load(at);
+    g.span = (unsigned)d->group_channels;
+    if (LNT_WIDE_LANES && d->features < LNT_VL)
+        g.span *= LNT_VL / (unsigned)d->features;
+    if (LNT_WIDE_LANES && g.span > g.room)
+        g.span = g.room;
     return g;
 }
 
@@ -50,10 +60,12 @@ LNT_INLINE vf picked(vf x, vi at)
 typedef struct grouped_part {
     const elem *x[GROUPED_PIXELS], *w;
     unsigned channels, room; /* room: elements that may be read */
+    vi own;                  /* all bits of the lanes that have channels here, where some have none */
 } grouped_part;
 
-/* Adds them to the sums where the lanes of a vector have channels of their own. */
-LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const grouped_part *g, vi at)
+/* Adds them to the sums where the lanes of a vector have channels of their own, or some of the lanes. */
+LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, const grouped_part *g, vi at,
+                                 const bool some)
 {
     const elem *w = g->w;
     vf pixel[GROUPED_PIXELS];
@@ -63,11 +75,18 @@ LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d,
     else
         UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
             pixel[p] = v_load_n(g->x[p], g->room < LNT_VL ? g->room : LNT_VL);
-    for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
-        const vf weight = v_load(w);
-        UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
-            acc[p] = v_fma(picked(pixel[p], at), weight, acc[p]);
-    }
+    if (LNT_WIDE_LANES && some)
+        for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
+            const vf weight = v_load(w);
+            UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+                acc[p] = v_fma((vf)((vi)picked(pixel[p], at) & g->own), weight, acc[p]);
+        }
+    else
+        for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
+            const vf weight = v_load(w);
+            UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
+                acc[p] = v_fma(picked(pixel[p], at), weight, acc[p]);
+        }
 }
 
 #if LNT_VL == 4
@@ -96,11 +115,12 @@ LNT_INLINE void grouped_tap(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, cons
                     step = d->stride * (ptrdiff_t)d->in_pixel;
     const bool inside = first >= 0 && first + (GROUPED_PIXELS - 1) * d->stride < d->width;
     for (size_t l = 0; l < d->lines; l++)
-        for (unsigned c = 0; c < d->group_channels; c += LNT_VL) {
+        for (unsigned c = 0; c < g->span; c += LNT_VL) {
             const elem *x = ELEMS(d->line[l]) + first * (ptrdiff_t)d->in_pixel + g->channel + c;
-            const unsigned left = (unsigned)d->group_channels - c;
-            grouped_part part = {.w = ELEMS(d->w[l]) + (ptrdiff_t)t * d->w_tap + c * d->w_channel + g->n,
-                                 .channels = left < LNT_VL ? left : LNT_VL,
+            const unsigned channels = (unsigned)d->group_channels;
+            const ptrdiff_t before = LNT_WIDE_LANES && channels <= LNT_VL ? 0 : (ptrdiff_t)(c * d->w_channel);
+            grouped_part part = {.w = ELEMS(d->w[l]) + (ptrdiff_t)t * d->w_tap + before + g->n,
+                                 .channels = channels < LNT_VL ? channels : LNT_VL,
                                  .room = g->room - c};
             UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
                 part.x[p] = x + (ptrdiff_t)p * step;
@@ -114,7 +134,13 @@ LNT_INLINE void grouped_tap(vf acc[GROUPED_PIXELS], const lnt_depthwise *d, cons
                 continue;
             }
 #endif
-            grouped_channels(acc, d, &part, g->at);
+            vi at = g->at;
+            const bool some = LNT_WIDE_LANES && channels > d->features;
+            if (some) {
+                const vi begin = vi_splat((vi_lane)c);
+                part.own = (begin + LNT_VL > at) & (at + (vi_lane)channels > begin);
+            }
+            grouped_channels(acc, d, &part, at, some);
         }
 }
 
