@@ -1,0 +1,43 @@
+"""Convolutions to few features, for each group or in all: groups of more channels than features, one feature between
+planes, small images with much padding, and transposed ones whose taps never meet, as onnxruntime has them."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import check_against_reference
+
+WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3))
+CASES = {
+    "groups of two": ("Conv", 70, 35, (9, 21), 3, 1, 3, 35),
+    "groups of four": ("Conv", 68, 17, (7, 9), 3, 2, 1, 17),
+    "groups of four to two": ("Conv", 44, 22, (6, 5, 7), 3, 1, 1, 11),
+    "groups of eight to four": ("Conv", 40, 20, (8, 19), 5, 1, 1, 5),
+    "one feature of one tap": ("Conv", 24, 1, (9, 11), 1, 1, 1, 1),
+    "one feature of one tap, three axes": ("Conv", 24, 1, (4, 5, 6), 1, 1, 1, 1),
+    "much padding": ("Conv", 12, 1, (5, 5, 5), 3, 1, 2, 1),
+    "spread along three axes": ("ConvTranspose", 16, 3, (3, 4, 5), 3, 3, 1, 1),
+    "spread along three axes to one": ("ConvTranspose", 16, 1, (5, 9, 33), 2, 2, 1, 1),
+    "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_few(tmp_path, case):
+    op, channels, features, extents, taps, stride, dilation, group = CASES[case]
+    rng, n, turned = np.random.default_rng(5), len(extents), op == "ConvTranspose"
+    pads = [0 if turned else dilation * (taps - 1) // 2] * 2 * n
+    sizes = (channels, features) if turned else (features, channels // group)
+    weights = {name: rng.standard_normal(shape).astype(np.float32)
+               for name, shape in (("w", sizes + (taps,) * n), ("bias", (features,)))}
+    x = rng.standard_normal((2, channels, *extents)).astype(np.float32)
+    node = helper.make_node(op, ["x", "w", "bias"], ["y"], strides=[stride] * n, dilations=[dilation] * n, pads=pads,
+                            group=group)
+    out = [e * stride if turned else (e - 1) // stride + 1 for e in extents]
+    graph = helper.make_graph(
+        [node], "few", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, features, *out))],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
+    model.ir_version = 8
+    check_against_reference(tmp_path, model, {"x": x}, "--max-rel", "1e-4", ways=WAYS)
