@@ -144,12 +144,12 @@ static lnt_status check_packed(const lnt_file *f, lnt_error *err)
     size_t bytes;
     for (uint32_t i = 0; i < f->n_packed; i++) {
         LNT_CHECK_RECORD(lnt_packed_width(&f->packed[i]) == LNT_PANEL, err, "packed", i,
-                         "is for panels of %u columns, this library has panels of %u: convert the model again",
+                         "is for panels of %u columns, this library's have %u: convert the model again",
                          lnt_packed_width(&f->packed[i]), (unsigned)LNT_PANEL);
         LNT_CHECK_RECORD(lnt_packed_bytes(&f->packed[i], &bytes) && f->packed[i].taps <= MAX_TAPS &&
                              f->packed[i].phases <= MAX_PHASES,
                          err, "packed", i,
-                         "has layout %u, unknown to this library or with extents that do not fit it: convert the "
+                         "has layout %u, unknown to this library or not for its extents: convert the "
                          "model again",
                          (unsigned)f->packed[i].layout);
     }

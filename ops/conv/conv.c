@@ -203,13 +203,6 @@ static double border_share(const lnt_conv_rows *r, const lnt_padding *p, unsigne
     return 1 - inner * (1 - at_most_1(sides * ends));
 }
 
-/* On ARM tiles have fewer rows, and gathering them takes less than to copy all. A trimmed library gathers, too. */
-#if defined(__x86_64__) && !LNT_TRIMMED
-#define GROUPS_APART 1
-#else
-#define GROUPS_APART 0
-#endif
-
 /* Are there pixels that no tap meets? Of an image that is copied in any case the others are enough. */
 static bool skips_pixels(lnt_conv_rows *r, lnt_padding *p)
 {
@@ -251,7 +244,7 @@ static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
     }
     const bool copied = site->in[0]->order == LNT_ORDER_PLAIN && r->pixel > 1;
     const bool apart =
-        GROUPS_APART && grouped && lnt_volume(r->taps) > 1 &&
+        LNT_GROUPS_APART && grouped && lnt_volume(r->taps) > 1 &&
         lnt_rows_collide(site->kernels->gemm, r->step[2] * r->pixel, lnt_volume(r->count), r->features);
     p->groups = apart ? r->pixel / r->channels : 1;
     if (!LNT_TRIMMED && copied && skips_pixels(r, p))
@@ -259,7 +252,7 @@ static bool copies_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
     if (!some || grown > most ||
         (!apart && (!any || (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))))
         return false;
-    if (GROUPS_APART)
+    if (LNT_GROUPS_APART)
         r->pixel /= p->groups;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         r->in[a] += p->before[a] + p->after[a];
@@ -351,7 +344,7 @@ static lnt_status bind_images(lnt_site *site)
     const int64_t skipped = find_rows(&g, &c->rows);
     const bool copies = copies_input(site, &c->rows, &padding);
     LNT_TRY(lnt_conv_bind_images(site, &g, copies ? &padding : NULL, &c->images, &scratch));
-    if (GROUPS_APART && c->images.groups > 1)
+    if (LNT_GROUPS_APART && c->images.groups > 1)
         c->rows.group = g.batch * lnt_volume(c->images.whole) * g.channels;
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
     LNT_TRY(bind_product(site, c, skipped));

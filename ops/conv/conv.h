@@ -41,6 +41,14 @@ lnt_packed lnt_conv_record(const lnt_conv *c);
 /* The same of a constant; false where node's attributes do not fit it. */
 bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, lnt_packed *record);
 
+/* May groups have images of their own? On ARM tiles have fewer rows, and gathering them takes less than to copy all. A
+ * trimmed library gathers, too. */
+#if defined(__x86_64__) && !LNT_TRIMMED
+#define LNT_GROUPS_APART 1
+#else
+#define LNT_GROUPS_APART 0
+#endif
+
 /* How an image is copied: pixels of zeros around it, every step-th of its own. */
 typedef struct lnt_padding {
     int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES], step[LNT_WINDOW_AXES];

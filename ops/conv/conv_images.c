@@ -24,6 +24,12 @@ bool lnt_conv_writes_output(const lnt_site *site)
     return is_either_order(site->out[0]);
 }
 
+/* Groups that have images of their own. */
+static inline int64_t groups_apart(const lnt_conv_images *images)
+{
+    return LNT_GROUPS_APART ? images->groups : 1;
+}
+
 /* To channels-last, within padded images: [groups, batch, extents..., channels]. */
 static void relayout_in(lnt_conv_images *images, const lnt_padding *padding, const lnt_operand *in)
 {
@@ -40,7 +46,8 @@ static void relayout_in(lnt_conv_images *images, const lnt_padding *padding, con
         step *= images->whole[axis];
     }
     dims[CHANNEL] = images->pixel, from[CHANNEL] = src[1], to[CHANNEL] = 1;
-    dims[GROUP] = images->groups, from[GROUP] = src[1] * images->pixel, to[GROUP] = step * images->batch;
+    dims[GROUP] = groups_apart(images), from[GROUP] = src[1] * images->pixel,
+    to[GROUP] = step * images->batch;
     dims[BATCH] = images->batch, from[BATCH] = src[0], to[BATCH] = step;
     lnt_copy_box(&images->in, images->element, rank, dims, to, from);
 }
@@ -60,8 +67,8 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
     int64_t floats = c->groups * c->channels;
-    images->groups = !LNT_TRIMMED && padding ? padding->groups : 1;
-    images->pixel = floats / images->groups;
+    images->groups = LNT_GROUPS_APART && padding ? padding->groups : 1;
+    images->pixel = floats / groups_apart(images);
     images->batch = c->batch;
     images->element = lnt_site_element(site);
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
@@ -78,7 +85,7 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
     }
     if (!lnt_mul_i64(floats, c->batch * (int64_t)images->element, &floats) || floats > PTRDIFF_MAX / 4)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
-    images->relayout_in = images->groups > 1 || !is_either_order(in);
+    images->relayout_in = groups_apart(images) > 1 || !is_either_order(in);
     images->relayout_out = !is_either_order(out);
     if (images->relayout_in)
         relayout_in(images, padding, in);
@@ -142,7 +149,7 @@ lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_image
     const int64_t *whole = images->whole, *before = images->before;
     if (images->pad_in) {
         pad_call c = {images, images->relayout_in ? NULL : (const char *)src, (char *)dst};
-        const int64_t lines = images->groups * images->batch * whole[0] * whole[1];
+        const int64_t lines = groups_apart(images) * images->batch * whole[0] * whole[1];
         LNT_TRY(lnt_parallel(k, lines, GRAIN_FLOATS / (whole[2] * images->pixel + 1) + 1, pad_lines, &c));
     }
     if (images->relayout_in) {
