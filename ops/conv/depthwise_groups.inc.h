@@ -39,23 +39,6 @@ static group_lanes lanes_of(const lnt_depthwise *d, size_t n)
     return g;
 }
 
-/* Lane i is lane at[i] of x. */
-LNT_INLINE vf picked(vf x, vi at)
-{
-#if defined(LNT_SIMD_AVX512)
-    return (vf)_mm512_permutexvar_ps((__m512i)at, (__m512)x);
-#elif defined(LNT_SIMD_AVX2)
-    return (vf)_mm256_permutevar8x32_ps((__m256)x, (__m256i)at);
-#elif defined(LNT_SIMD_NEON) && defined(__aarch64__)
-    return (vf)vqtbl1q_u8((uint8x16_t)x, (uint8x16_t)(at * 0x04040404 + 0x03020100));
-#elif LNT_VL == 1
-    (void)at;
-    return x;
-#else
-    return (vf){x[at[0]], x[at[1]], x[at[2]], x[at[3]]};
-#endif
-}
-
 /* Channels of a tap of one line, LNT_VL at most, and where they begin. */
 typedef struct grouped_part {
     const elem *x[GROUPED_PIXELS], *w;
@@ -79,13 +62,13 @@ LNT_INLINE void grouped_channels(vf acc[GROUPED_PIXELS], const lnt_depthwise *d,
         for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
             const vf weight = v_load(w);
             UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
-                acc[p] = v_fma((vf)((vi)picked(pixel[p], at) & g->own), weight, acc[p]);
+                acc[p] = v_fma((vf)((vi)v_lanes(pixel[p], at) & g->own), weight, acc[p]);
         }
     else
         for (unsigned c = 0; c < g->channels; c++, w += d->w_channel, at += 1) {
             const vf weight = v_load(w);
             UNROLL_FOR(8, unsigned p = 0; p < GROUPED_PIXELS; p++)
-                acc[p] = v_fma(picked(pixel[p], at), weight, acc[p]);
+                acc[p] = v_fma(v_lanes(pixel[p], at), weight, acc[p]);
         }
 }
 

@@ -260,13 +260,25 @@ LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
 }
 #endif
 
+/* Lane i is lane at[i] of x, 0 <= at[i] < LNT_VL. */
+LNT_INLINE vf v_lanes(vf x, vi at)
+{
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_permutexvar_ps((__m512i)at, (__m512)x);
+#elif defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_permutevar8x32_ps((__m256)x, (__m256i)at);
+#elif defined(LNT_SIMD_NEON) && defined(__aarch64__)
+    return (vf)vqtbl1q_u8((uint8x16_t)x, (uint8x16_t)(at * 0x04040404 + 0x03020100));
+#else
+    return (vf){x[at[0]], x[at[1]], x[at[2]], x[at[3]]};
+#endif
+}
+
 /* Lane i is p[at[i]], 0 <= at[i] < min(n, LNT_VL); memory past p[n] is not touched. */
 LNT_INLINE vf v_pick(const float *p, unsigned n, vi at)
 {
-#if defined(LNT_SIMD_AVX512)
-    return (vf)_mm512_permutexvar_ps((__m512i)at, (__m512)v_load_n(p, n < LNT_VL ? n : LNT_VL));
-#elif defined(LNT_SIMD_AVX2)
-    return (vf)_mm256_permutevar8x32_ps((__m256)v_load_n(p, n < LNT_VL ? n : LNT_VL), (__m256i)at);
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2)
+    return v_lanes(v_load_n(p, n < LNT_VL ? n : LNT_VL), at);
 #else
     (void)n;
     vf x;

@@ -94,6 +94,12 @@ LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
         *p = x;
 }
 
+LNT_INLINE vf v_lanes(vf x, vi at)
+{
+    (void)at;
+    return x;
+}
+
 LNT_INLINE vf v_pick(const float *p, unsigned n, vi at)
 {
     (void)n;
