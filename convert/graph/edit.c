@@ -341,6 +341,12 @@ int64_t lnt_gnode_int(const lnt_gnode *n, const char *attr, int64_t otherwise)
     return lnt_attr_i(&view, attr, otherwise);
 }
 
+int64_t lnt_gnode_int_at(const lnt_gnode *n, const char *attr, unsigned i, int64_t otherwise)
+{
+    const lnt_attr *a = lnt_gnode_attr(n, attr);
+    return a && a->type == LNT_ATTR_INTS && i < a->count ? a->i[i] : otherwise;
+}
+
 float lnt_gnode_float(const lnt_gnode *n, const char *attr, float otherwise)
 {
     lnt_node view;

@@ -70,6 +70,8 @@ lnt_gnode *lnt_producer(const lnt_graph *g, const lnt_gnode *n, unsigned i);
 /* Input i of n, LNT_NONE where it is skipped. */
 uint32_t lnt_in_value(const lnt_gnode *n, unsigned i);
 int64_t lnt_gnode_int(const lnt_gnode *n, const char *attr, int64_t otherwise);
+/* Element i of an attribute of integers. */
+int64_t lnt_gnode_int_at(const lnt_gnode *n, const char *attr, unsigned i, int64_t otherwise);
 float lnt_gnode_float(const lnt_gnode *n, const char *attr, float otherwise);
 const char *lnt_gnode_string(const lnt_gnode *n, const char *attr, const char *otherwise);
 const lnt_attr *lnt_gnode_attr(const lnt_gnode *n, const char *attr);

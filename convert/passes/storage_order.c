@@ -56,22 +56,20 @@ static bool bound_to_channels_last(const lnt_gnode *n)
 /* Pixels that it adds, by number: first those before each axis. */
 static int64_t padding_of(const lnt_gnode *n, unsigned i)
 {
-    const lnt_attr *a = lnt_gnode_attr(n, "pads");
-    return a && a->type == LNT_ATTR_INTS && i < a->count ? a->i[i] : 0;
+    return lnt_gnode_int_at(n, "pads", i, 0);
 }
 
 /* Does a convolution meet some pixels alone? */
 static bool skips_pixels(const lnt_graph *g, const lnt_gnode *n)
 {
     const lnt_operand *w = lnt_ginfo(g, n->in[1]);
-    const lnt_attr *strides = lnt_gnode_attr(n, "strides");
-    if (!lnt_is(n, Conv) || lnt_ginfo(g, n->in[0])->dtype != LNT_FLOAT || w->rank < 3 || !strides)
+    if (!lnt_is(n, Conv) || lnt_ginfo(g, n->in[0])->dtype != LNT_FLOAT || w->rank < 3)
         return false;
     bool skips = false;
     for (unsigned i = 2; i < w->rank; i++) {
         if (w->dims[i] != 1 || padding_of(n, i - 2) || padding_of(n, w->rank - 2u + i - 2))
             return false;
-        skips |= strides->i[i - 2] > 1;
+        skips |= lnt_gnode_int_at(n, "strides", i - 2, 1) > 1;
     }
     return skips;
 }

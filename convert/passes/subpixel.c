@@ -25,20 +25,14 @@ typedef struct subpixel {
     int64_t first[AXES], behind[AXES]; /* to cut off */
 } subpixel;
 
-/* Element i of an attribute of integers. */
-static int64_t int_at(const lnt_gnode *n, const char *name, unsigned i, int64_t otherwise)
-{
-    const lnt_attr *a = lnt_gnode_attr(n, name);
-    return a && a->type == LNT_ATTR_INTS && i < a->count ? a->i[i] : otherwise;
-}
-
 /* Behind the last output that is wanted the convolution gives `behind` more; false where it gives too few. */
 static bool settle_axis(subpixel *p, unsigned a)
 {
-    const int64_t s = p->stride[a] = int_at(p->node, "strides", a, 1);
-    const int64_t padding = int_at(p->node, "output_padding", a, 0);
-    const int64_t before = int_at(p->node, "pads", a, 0), after = int_at(p->node, "pads", a + p->axes, 0);
-    const int64_t apart = p->dilation[a] = int_at(p->node, "dilations", a, 1);
+    const int64_t s = p->stride[a] = lnt_gnode_int_at(p->node, "strides", a, 1);
+    const int64_t padding = lnt_gnode_int_at(p->node, "output_padding", a, 0);
+    const int64_t before = lnt_gnode_int_at(p->node, "pads", a, 0),
+                  after = lnt_gnode_int_at(p->node, "pads", a + p->axes, 0);
+    const int64_t apart = p->dilation[a] = lnt_gnode_int_at(p->node, "dilations", a, 1);
     if (s < 1 || s > STRIDE_MOST || before < 0 || after < 0 || padding < 0 || apart < 1 ||
         (apart > 1 && (s > 1 || apart > STRIDE_MOST)))
         return false;
