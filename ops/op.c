@@ -5,7 +5,6 @@
 #include "base/half.h"
 #include "base/lnt_assert.h"
 #include "ops/list_names.h"
-#include "ops/product.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static const char domains[][16] = {[LNT_DOMAIN_ONNX] = "",
                                    [LNT_DOMAIN_LINNET] = "linnet"};
 
 const lnt_op lnt_ops[] = {
-#define ROW(id, version, ident, domain, imin, imax, omin, omax, types, shape, bind, values, flags, product)  \
+#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
     {id,                                                                                                     \
      version,                                                                                                \
      offsetof(struct names, ident),                                                                          \
@@ -39,18 +38,9 @@ const lnt_op lnt_ops[] = {
      flags,                                                                                                  \
      values,                                                                                                 \
      lnt_shape_##shape,                                                                                      \
-     lnt_bind_##bind,                                                                                        \
-     product},
-#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
-    ROW(id, version, ident, domain, imin, imax, omin, omax, types, shape, bind, values, flags, NULL)
-#define PRODUCT(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, \
-                hook)                                                                                        \
-    ROW(id, version, ident, domain, imin, imax, omin, omax, types, shape, bind, values, flags,               \
-        &lnt_product_##hook)
+     lnt_bind_##bind},
 #include "ops/list.h"
-#undef PRODUCT
 #undef OP
-#undef ROW
 };
 const unsigned lnt_op_count = sizeof lnt_ops / sizeof lnt_ops[0];
 

@@ -16,7 +16,6 @@ typedef struct lnt_op lnt_op;
 typedef struct lnt_site lnt_site;
 typedef struct lnt_program lnt_program; /* ops/elementwise/program.h */
 typedef struct lnt_kernels lnt_kernels; /* ops/kernels.h */
-typedef struct lnt_product lnt_product; /* ops/product.h */
 typedef struct lnt_text lnt_text;       /* base/word_table.h */
 
 typedef struct lnt_attr {
@@ -145,7 +144,6 @@ struct lnt_op {
     uint32_t value_inputs; /* bit i: the shape rule reads the contents of input i */
     lnt_shape_fn shape;
     lnt_bind_fn bind;
-    const lnt_product *product; /* of operators that multiply matrices (ops/product.h), else NULL */
 };
 
 /* Operators by number: LNT_ID_Conv, ... */

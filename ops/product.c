@@ -3,6 +3,29 @@
 
 #include "base/checked.h"
 
+/* By operator number. */
+static const struct {
+    uint16_t id;
+    const lnt_product *product;
+} products[] = {
+#define OP(...)
+#define PRODUCT(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, \
+                hook)                                                                                        \
+    {id, &lnt_product_##hook},
+#include "ops/list.h"
+#undef PRODUCT
+#undef OP
+    {0, NULL}, /* a trimmed library may have none */
+};
+
+const lnt_product *lnt_product_of(const lnt_op *op)
+{
+    for (unsigned i = 0; products[i].product; i++)
+        if (products[i].id == op->id)
+            return products[i].product;
+    return NULL;
+}
+
 static bool fits_u32(const lnt_operand *o)
 {
     for (unsigned i = 0; i < o->rank; i++)
@@ -13,7 +36,7 @@ static bool fits_u32(const lnt_operand *o)
 
 bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o, lnt_packed *record)
 {
-    const lnt_product *product = node->op->product;
+    const lnt_product *product = lnt_product_of(node->op);
     const unsigned own = node->n_in - node->n_program_in;
     const bool int8 = (node->op->flags & LNT_OP_INT8) != 0;
     const bool fits = int8 ? o->dtype == LNT_INT8 || o->dtype == LNT_UINT8 : o->dtype == LNT_FLOAT;
@@ -26,7 +49,7 @@ bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o,
 
 bool lnt_multiplies_halves(const lnt_op *op, const lnt_operand *weights)
 {
-    const lnt_product *product = op->product;
+    const lnt_product *product = lnt_product_of(op);
     return product && op->flags & LNT_OP_HALVES && weights->packed && weights->dtype == LNT_FLOAT &&
            lnt_packed_element(weights->packed) == LNT_FLOAT16 &&
            (!product->are_for_halves || product->are_for_halves(weights));
@@ -34,7 +57,7 @@ bool lnt_multiplies_halves(const lnt_op *op, const lnt_operand *weights)
 
 int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step)
 {
-    const lnt_product *product = node->op->product;
+    const lnt_product *product = lnt_product_of(node->op);
     return product ? product->multiply_adds(node, step) : 0;
 }
 
@@ -66,5 +89,6 @@ int64_t lnt_window_multiply_adds(const lnt_operand *each, const lnt_operand *wei
 
 int64_t lnt_conv_multiply_adds(const lnt_node *node, const lnt_step *step)
 {
-    return lnt_window_multiply_adds(step->out[0], step->in[__builtin_ctz(node->op->product->packed_inputs)]);
+    return lnt_window_multiply_adds(step->out[0],
+                                    step->in[__builtin_ctz(lnt_product_of(node->op)->packed_inputs)]);
 }

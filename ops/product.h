@@ -8,7 +8,7 @@
 #include "formats/packed.h"
 #include "ops/op.h"
 
-struct lnt_product {
+typedef struct lnt_product {
     /* Inputs that are packed where they are constants, as bits: floats, or int8 and uint8 where the row says INT8. */
     uint32_t packed_inputs;
     /* Do halves have digits enough for products with these weights? NULL: for all. */
@@ -17,7 +17,7 @@ struct lnt_product {
     bool (*pack)(const lnt_node *node, const lnt_operand *o, lnt_packed *record);
     /* Pairs of a multiplication and an addition of a step with known extents. */
     int64_t (*multiply_adds)(const lnt_node *node, const lnt_step *step);
-};
+} lnt_product;
 
 /* The products of this library's rows. */
 #define OP(...)
@@ -26,6 +26,9 @@ struct lnt_product {
 #include "ops/list.h"
 #undef PRODUCT
 #undef OP
+
+/* Of an operator that multiplies matrices; NULL: it does not. */
+const lnt_product *lnt_product_of(const lnt_op *op);
 
 /* True if o, a constant with known extents and input `input` of node, should be stored packed: fills *record for
  * lnt_packed_bytes and lnt_pack. The converter asks for constants only. A constant packed in any other way is none of

@@ -28,8 +28,9 @@ static bool has_half_weights(const lnt_model *m)
 static bool multiplies_halves(const lnt_model *m, const lnt_node *n)
 {
     bool all = true;
-    for (unsigned i = 0; n->op->product && i < n->n_in; i++)
-        if (n->op->product->packed_inputs >> i & 1)
+    const lnt_product *product = lnt_product_of(n->op);
+    for (unsigned i = 0; product && i < n->n_in; i++)
+        if (product->packed_inputs >> i & 1)
             all &= n->in[i] != LNT_NONE && lnt_multiplies_halves(n->op, &m->value[n->in[i]]);
     return all;
 }
@@ -77,7 +78,7 @@ static bool drop_all(lnt_session *s, const lnt_node *n)
 static bool drop_beside(lnt_session *s, const lnt_node *n)
 {
     bool any = false;
-    for (unsigned i = 1; n->op->product && i + n->n_program_in < n->n_in; i++)
+    for (unsigned i = 1; lnt_product_of(n->op) && i + n->n_program_in < n->n_in; i++)
         any |= drop(s, n->in[i]);
     return any;
 }

@@ -8,6 +8,7 @@
 #include "convert/graph/edit.h"
 #include "convert/quantize/quantize_blocks.h"
 #include "ops/nbits/nbits_kernels.h"
+#include "ops/product.h"
 #include "ops/quant/qconv.h"
 
 #include <string.h>
@@ -247,7 +248,7 @@ static lnt_status note_formless(finder *f, lnt_gnode *n)
 {
     lnt_graph *g = f->e.g;
     size_t weights = 0;
-    if (n->subgraph != 0 || !n->op->product)
+    if (n->subgraph != 0 || !lnt_product_of(n->op))
         return LNT_OK;
     for (unsigned i = 0; i < n->n_in; i++)
         if (lnt_is_constant(g, n->in[i]) && g->value[n->in[i]].info.rank > 1)

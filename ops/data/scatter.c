@@ -62,7 +62,7 @@ static lnt_status read_reduction(lnt_site *site, combination *c)
                     : how == REDUCE_MUL ? row->multiply
                     : how == REDUCE_MIN ? row->min_to
                                         : row->max_to;
-    else if (dtype < LNT_DTYPE_COUNT)
+    else if (dtype < LNT_TYPED_DTYPES)
         c->loop = site->kernels->typed->loop[(dtype == LNT_BOOL ? of_bool : rows)[how]][dtype];
     c->halves = dtype == LNT_FLOAT16 ? float16 : dtype == LNT_BFLOAT16 ? bfloat16 : NULL;
     return c->loop || c->floats || c->halves ? LNT_OK : lnt_bind_unsupported_type(site, dtype);

@@ -79,7 +79,8 @@ static void raise_all(const lnt_typed_args *a, lnt_typed_fn multiply, size_t siz
 static bool raise_by_one(const lnt_typed_args *a, bool integers)
 {
     const lnt_dtype base = a->dtype[0], exponent = a->dtype[1];
-    const lnt_typed_fn multiply = a->kernels->typed->loop[LNT_TYPED_Mul][base];
+    const lnt_typed_fn multiply =
+        base < LNT_TYPED_DTYPES ? a->kernels->typed->loop[LNT_TYPED_Mul][base] : NULL;
     const size_t size = lnt_dtype_size(exponent);
     double y;
     if (!multiply || a->n == 0 ||
@@ -147,7 +148,7 @@ static lnt_typed_row row_of(const lnt_node *node)
 lnt_typed_fn lnt_typed_unary(const lnt_site *site, lnt_dtype dtype, double *param)
 {
     const lnt_typed_fn loop =
-        dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
+        dtype < LNT_TYPED_DTYPES ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
     return loop ? loop : lnt_typed_real(site->node, dtype, param);
 }
 
@@ -155,7 +156,7 @@ lnt_typed_fn lnt_typed_binary(const lnt_site *site, lnt_dtype dtype)
 {
     if (LNT_HAS_Pow && site->node->op->id == LNT_ID_Pow)
         return dtype == LNT_BOOL ? NULL : loop_pow;
-    return dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
+    return dtype < LNT_TYPED_DTYPES ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
 }
 
 bool lnt_typed_takes_one(const lnt_site *site, lnt_dtype dtype)
@@ -174,5 +175,5 @@ bool lnt_typed_takes_one(const lnt_site *site, lnt_dtype dtype)
 lnt_typed_fn lnt_typed_bound(const lnt_site *site, bool upper, lnt_dtype dtype)
 {
     const lnt_typed_row bound = upper ? LNT_TYPED_Min : LNT_TYPED_Max;
-    return dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[bound][dtype] : NULL;
+    return dtype < LNT_TYPED_DTYPES ? site->kernels->typed->loop[bound][dtype] : NULL;
 }

@@ -19,6 +19,9 @@ typedef struct lnt_typed_args {
 /* False if the data holds what the operator cannot take: division by zero, the smallest integer by -1. */
 typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
 
+/* Columns of the tables: types with numbers below have loops or none, others none. */
+#define LNT_TYPED_DTYPES (LNT_UINT64 + 1)
+
 /* Which types' loops do so: those that models compute with, where a library has room for them. */
 #if defined(__x86_64__)
 #define LNT_TYPED_TAKES_ONE(dtype)                                                                           \
@@ -151,9 +154,9 @@ typedef struct lnt_cast_kernels {
 
 /* NULL where an operator has no such type. */
 typedef struct lnt_typed_kernels {
-    lnt_typed_fn loop[LNT_TYPED_ROWS][LNT_DTYPE_COUNT];
+    lnt_typed_fn loop[LNT_TYPED_ROWS][LNT_TYPED_DTYPES];
     lnt_along_fn along[LNT_TYPED_ALONGS]
-                      [LNT_DTYPE_COUNT]; /* not of float, which has row kernels (ops/rows/row.h) */
+                      [LNT_TYPED_DTYPES]; /* not of float, which has row kernels (ops/rows/row.h) */
     lnt_cast_kernels cast;
     lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
     /* x brought to low..high, in the order of bytes with the bits of flip turned over: 0x80 where they are int8 */
