@@ -88,13 +88,13 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->b_form == LNT_B_F32 || p->b_row == LNT_PANEL);
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
-    p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL && !p->packs && !p->packs_rest &&
+    p->narrow = p->rows >= LNT_NARROW_ROWS && (p->packs || p->b_row == LNT_PANEL) && !p->packs_rest &&
                 !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
                 lnt_is_narrow(p->kernels, p->rows, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
-    p->widens = p->packs || (lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1 && !p->narrow);
+    p->widens = !p->narrow && (p->packs || (lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1));
     p->gathers_all = !p->narrow && lnt_rows_collide(p->kernels, p->row_step, p->rows, (int64_t)p->columns);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
@@ -309,24 +309,24 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
 /* The columns of B one by one, at to. */
 static void lay_out_columns(const lnt_kernel *k, const block *b, float *to)
 {
-    enum { LINES = 32, LINE = LNT_PANEL * sizeof(float) };
+    enum { LINES = 32 };
     const lnt_gemm_plan *p = b->call->plan;
     const void *panel = lnt_b_at(p->b_form, b->call->b, b->call->b_offset[b->product]);
     const int64_t K = (int64_t)(p->taps * p->depth), columns = (int64_t)p->columns,
-                  step = K * (int64_t)sizeof *to;
+                  step = K * (int64_t)sizeof *to, line = (int64_t)(p->b_row * sizeof *to);
     if (LNT_TRIMMED && !lnt_b_is_half(p->b_form)) { /* in a few bytes */
-        k->kernels->turn((char *)to, step, panel, LINE, columns, K);
+        k->kernels->turn((char *)to, step, panel, line, columns, K);
         return;
     }
     float widened[LINES * LNT_PANEL];
     for (int64_t at = 0; at < K; at += LINES) {
         const int64_t n = lnt_least(K - at, LINES);
-        const void *lines = lnt_b_at(p->b_form, panel, (size_t)at * LNT_PANEL);
+        const void *lines = lnt_b_at(p->b_form, panel, (size_t)at * p->b_row);
         if (lnt_b_is_half(p->b_form)) {
             p->kernels->widen[p->b_form](lines, widened, (size_t)n * LNT_PANEL);
             lines = widened;
         }
-        k->kernels->turn((char *)(to + at), step, lines, LINE, columns, n);
+        k->kernels->turn((char *)(to + at), step, lines, line, columns, n);
     }
 }
 
@@ -336,10 +336,11 @@ static void run_narrow(const lnt_kernel *k, block *b, float *scratch)
     const lnt_gemm_plan *p = b->call->plan;
     depth_range r = depth_block(b, 0);
     lnt_tile tile = common_tile(b, &r);
-    if (b->laid_out != b->product)
+    const bool lies = p->b_row == 1; /* columns of B are one behind another already */
+    if (b->laid_out != b->product && !lies)
         lay_out_columns(k, b, scratch);
     b->laid_out = b->product;
-    r.b = scratch;
+    r.b = lies ? lnt_b_at(LNT_B_F32, b->call->b, b->call->b_offset[b->product]) : scratch;
     r.form = LNT_B_F32;
     tile.b_panel = p->taps * p->depth;
     find_rows(b, &r, scratch + p->columns * tile.b_panel);

@@ -200,6 +200,13 @@ static bool packs_panels(const lnt_matmul *m)
     return (m->row_bias || m->p.N > LNT_NARROW_COLUMNS) && m->p.M <= LNT_BLOCK_ROWS;
 }
 
+/* Or are its few columns laid out one by one? */
+static bool is_narrow(const lnt_site *site, const lnt_matmul *m)
+{
+    return !m->row_bias && m->p.M >= LNT_NARROW_ROWS &&
+           lnt_is_narrow(site->kernels->gemm, m->p.M, m->p.N, 1, m->p.K);
+}
+
 /* Rows that are gathered. */
 static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
@@ -374,7 +381,7 @@ static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
     const bool parts = !LNT_TRIMMED && !site->half; /* may B be packed in parts? */
     const bool in_place = plain && reads_in_place(m, whole) && (whole || parts);
     plan->packs_rest = in_place && !whole;
-    plan->packs = parts && !b->packed && !in_place && packs_panels(m);
+    plan->packs = parts && !b->packed && !in_place && (packs_panels(m) || is_narrow(site, m));
     if (in_place || plan->packs) {
         plan->b_row = m->p.trans_b ? 1 : (size_t)m->p.N;
         plan->b_column = m->p.trans_b ? (size_t)m->p.K : 1;
