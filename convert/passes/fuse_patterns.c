@@ -5,10 +5,11 @@
 lnt_status lnt_pass_fuse_patterns(lnt_graph *g, lnt_report *report)
 {
     static lnt_status (*const patterns[])(lnt_edit *, lnt_gnode *) = {
-        lnt_fuse_normalization, lnt_fuse_softmax,    lnt_fuse_attention,  lnt_fuse_cache,
-        lnt_scatter_box,        lnt_fuse_sum_square, lnt_fuse_activation, lnt_fuse_one_hot,
-        lnt_fold_into_table,    lnt_sink_squeeze,    lnt_lift_transpose,  lnt_lift_merged,
-        lnt_sink_split,         lnt_fuse_pad,        lnt_fuse_transpose,  lnt_split_product};
+        lnt_lower_einsum, lnt_fuse_normalization, lnt_fuse_softmax,    lnt_fuse_attention,
+        lnt_fuse_cache,   lnt_scatter_box,        lnt_fuse_sum_square, lnt_fuse_activation,
+        lnt_fuse_one_hot, lnt_fold_into_table,    lnt_sink_squeeze,    lnt_lift_transpose,
+        lnt_lift_merged,  lnt_sink_split,         lnt_fuse_pad,        lnt_fuse_transpose,
+        lnt_split_product};
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "fuse_patterns"));
     for (unsigned p = 0; p < sizeof patterns / sizeof patterns[0]; p++) {

@@ -13,6 +13,7 @@ lnt_status lnt_fuse_cache(lnt_edit *e, lnt_gnode *n); /* Concat of keys and valu
 lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n); /* Gelu, Swish, HardSwish, Mish, HardSigmoid */
 lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n);        /* Pad into Conv */
 lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n);  /* Transpose into MatMul */
+lnt_status lnt_lower_einsum(lnt_edit *e, lnt_gnode *n);    /* Einsum that is a MatMul */
 lnt_status lnt_split_product(lnt_edit *e, lnt_gnode *n);   /* Conv or MatMul that is read in slices */
 lnt_status lnt_fuse_one_hot(lnt_edit *e, lnt_gnode *n);    /* a product with one-hot rows */
 lnt_status lnt_fold_into_table(lnt_edit *e, lnt_gnode *n); /* elementwise work behind a lookup */
