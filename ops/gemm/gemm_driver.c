@@ -336,7 +336,7 @@ static void run_narrow(const lnt_kernel *k, block *b, float *scratch)
     const lnt_gemm_plan *p = b->call->plan;
     depth_range r = depth_block(b, 0);
     lnt_tile tile = common_tile(b, &r);
-    const bool lies = p->b_row == 1; /* columns of B are one behind another already */
+    const bool lies = !LNT_TRIMMED && p->b_row == 1; /* columns of B are one behind another already */
     if (b->laid_out != b->product && !lies)
         lay_out_columns(k, b, scratch);
     b->laid_out = b->product;
