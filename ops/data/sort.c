@@ -1,11 +1,12 @@
-/* sort.c — sorting by one byte of the keys after the other, the last first. */
+/* sort.c — sorting by some bits of the keys after the others, the last first. */
 #include "ops/data/sort.h"
 
 #include "base/lnt_assert.h"
 
 #include <string.h>
 
-enum { DIGITS = 256, FEW = 24 };
+/* Bits looked at in one turn: for many entries more of them, whose counters take longer to add up. */
+enum { DIGIT = 8, WIDE_DIGIT = 11, MANY = 512, FEW = 24 };
 
 static void insert_each(lnt_entry *entries, int64_t n)
 {
@@ -18,36 +19,44 @@ static void insert_each(lnt_entry *entries, int64_t n)
     }
 }
 
-/* Distributes by the byte at `shift`. */
-static void sort_digit(const lnt_entry *from, lnt_entry *to, int64_t n, unsigned shift)
+/* Distributes by the bits in mask, from `shift` on, of what keys exceed `least` by. */
+static void sort_digit(const lnt_entry *from, lnt_entry *to, int64_t n, uint64_t least, unsigned shift,
+                       uint64_t mask)
 {
-    int64_t place[DIGITS] = {0}, sum = 0;
+    int64_t place[1 << WIDE_DIGIT], sum = 0;
+    memset(place, 0, (mask + 1) * sizeof *place);
     for (int64_t i = 0; i < n; i++)
-        place[from[i].key >> shift & (DIGITS - 1)]++;
-    for (unsigned d = 0; d < DIGITS; d++) {
+        place[(from[i].key - least) >> shift & mask]++;
+    for (uint64_t d = 0; d <= mask; d++) {
         const int64_t count = place[d];
         place[d] = sum;
         sum += count;
     }
     for (int64_t i = 0; i < n; i++)
-        to[place[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+        to[place[(from[i].key - least) >> shift & mask]++] = from[i];
 }
 
 void lnt_sort_entries(lnt_entry *entries, lnt_entry *spare, int64_t n)
 {
     LNT_ASSERT(n >= 0 && (n == 0 || entries != spare));
-    uint64_t differ = 0;
+    uint64_t least = UINT64_MAX, differ = 0;
     lnt_entry *from = entries, *to = spare;
     if (n <= FEW) {
         insert_each(entries, n);
         return;
     }
-    for (int64_t i = 1; i < n; i++)
-        differ |= entries[i].key ^ entries[0].key;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (!(differ >> shift & (DIGITS - 1)))
-            continue;
-        sort_digit(from, to, n, shift);
+    for (int64_t i = 0; i < n; i++)
+        least = entries[i].key < least ? entries[i].key : least;
+    for (int64_t i = 0; i < n; i++)
+        differ |= entries[i].key - least;
+    if (!differ)
+        return;
+    unsigned shift = (unsigned)__builtin_ctzll(differ);
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(differ) - shift,
+                   most = n < MANY ? DIGIT : WIDE_DIGIT;
+    const unsigned turns = (bits + most - 1) / most, digit = (bits + turns - 1) / turns;
+    for (unsigned turn = 0; turn < turns; turn++, shift += digit) {
+        sort_digit(from, to, n, least, shift, (UINT64_C(1) << digit) - 1);
         lnt_entry *const sorted = to;
         to = from;
         from = sorted;

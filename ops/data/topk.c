@@ -107,11 +107,8 @@ FIND(INT64, int64_t)
 LNT_NUMBER_LIST(X)
 #undef X
 
-static const struct {
-    keys_fn keys;
-    unsigned zeros; /* high bits that all keys share */
-} types[LNT_DTYPE_COUNT] = {
-#define X(DT, T, C, load, store, comparable) [LNT_##DT] = {keys_##DT, sizeof(comparable(0)) == 4 ? 32 : 0},
+static const keys_fn keys_of[LNT_DTYPE_COUNT] = {
+#define X(DT, T, C, load, store, comparable) [LNT_##DT] = keys_##DT,
     LNT_NUMBER_LIST(X)
 #undef X
 };
@@ -203,7 +200,7 @@ static int64_t next_candidate(const topk_params *p, const char *data, int64_t i,
 /* The first k entries of n elements, in order: first by all keys, then, as candidates become few, by theirs. */
 static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
 {
-    const keys_fn keys = types[p->dtype].keys;
+    const keys_fn keys = keys_of[p->dtype];
     const int64_t step = p->step * p->size, k = p->k;
     const bool listed = k <= LISTED;
     const lnt_entry *worst = listed ? entries + k - 1 : entries;
@@ -235,47 +232,72 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
         sort_heap(entries, k);
 }
 
+static int64_t bits_of(uint64_t x)
+{
+    return x > 0 ? 64 - __builtin_clzll(x) : 0;
+}
+
 /* ---- many elements: their keys' leading digits are counted until it is known which are wanted ---- */
 
 enum { DIGIT = 11, COUNTERS = 1 << DIGIT };
 
-/* Keys whose bits from `shift` on are below prefix are wanted, and the first `ties` of those that equal it. */
+/* Keys of which, without `least` and bits below shift, less than prefix is left are wanted, and the first `ties` of
+ * those that equal it. */
 typedef struct threshold {
+    uint64_t least;
     unsigned shift;
     uint64_t prefix;
     int64_t ties;
 } threshold;
 
-/* Counts by their last `bits` the keys that, without bits below shift, lie in [first, first + 2**bits). */
-static void count_digits(const topk_params *p, const char *data, unsigned shift, uint64_t first,
-                         unsigned bits, int64_t *count)
+/* Counts by their last `bits` what is left of keys that begin with prefix. */
+static void count_digits(const topk_params *p, const char *data, const threshold *t, unsigned bits,
+                         int64_t *count)
 {
     uint64_t key[CHUNK];
     memset(count, 0, sizeof *count << bits);
     for (int64_t i = 0; i < p->n; i += CHUNK) {
         const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        types[p->dtype].keys(data + i * p->step * p->size, p->step, n, p->flip, key);
+        keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
         for (int64_t j = 0; j < n; j++) {
-            const uint64_t digit = (key[j] >> shift) - first;
+            const uint64_t digit = ((key[j] - t->least) >> t->shift) - t->prefix;
             if (digit < UINT64_C(1) << bits)
                 count[digit]++;
         }
     }
 }
 
+/* How far the last key is from the least. */
+static uint64_t find_span(const topk_params *p, const char *data, uint64_t *least)
+{
+    uint64_t key[CHUNK], low = UINT64_MAX, high = 0;
+    for (int64_t i = 0; i < p->n; i += CHUNK) {
+        const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
+        keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
+        for (int64_t j = 0; j < n; j++) {
+            low = key[j] < low ? key[j] : low;
+            high = key[j] > high ? key[j] : high;
+        }
+    }
+    *least = low;
+    return high - low;
+}
+
 /* Lets at least k and at most p->room entries pass. */
 static threshold find_threshold(const topk_params *p, const char *data)
 {
     int64_t count[COUNTERS], left = p->k; /* wanted of the keys that begin with prefix */
-    const unsigned zeros = types[p->dtype].zeros;
-    threshold t = {64 - zeros, zeros ? p->flip >> (64 - zeros) : 0, 0};
+    threshold t = {0, 0, UINT64_MAX, p->n};
     if (p->k == p->n)
-        return (threshold){0, UINT64_MAX, p->n};
+        return t;
+    t.prefix = 0;
+    t.shift = (unsigned)bits_of(find_span(p, data, &t.least));
+    const unsigned most = (unsigned)lnt_least(DIGIT, bits_of((uint64_t)p->n));
     do {
-        const unsigned bits = t.shift < DIGIT ? t.shift : DIGIT;
+        const unsigned bits = t.shift < most ? t.shift : most;
         t.shift -= bits;
         t.prefix <<= bits;
-        count_digits(p, data, t.shift, t.prefix, bits, count);
+        count_digits(p, data, &t, bits, count);
         int64_t *digit = count;
         while (*digit < left)
             left -= *digit++;
@@ -295,9 +317,9 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
     int64_t found = 0;
     for (int64_t i = 0; i < p->n; i += CHUNK) {
         const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        types[p->dtype].keys(data + i * p->step * p->size, p->step, n, p->flip, key);
+        keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
         for (int64_t j = 0; j < n; j++) {
-            const uint64_t leading = key[j] >> t.shift;
+            const uint64_t leading = (key[j] - t.least) >> t.shift;
             if (leading < t.prefix || (leading == t.prefix && t.ties-- > 0))
                 entries[found++] = (lnt_entry){key[j], i + j};
         }
@@ -334,7 +356,7 @@ static void topk_columns(const topk_job *job, const columns *c, int64_t *lists)
         if (p->dtype == LNT_FLOAT && c->width == n)
             p->abreast->order_keys(from, c->width, p->flip != 0, key);
         else
-            types[p->dtype].keys(from, 1, c->width, p->flip ^ UINT64_C(1) << 63, (uint64_t *)key);
+            keys_of[p->dtype](from, 1, c->width, p->flip ^ UINT64_C(1) << 63, (uint64_t *)key);
         p->abreast->insert_columns(lists, indices, lnt_least(i, p->k), p->k, key, i, n);
     }
     for (int64_t i = 0; i < p->k; i++)
@@ -402,11 +424,6 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
-static int64_t bits_of(int64_t x)
-{
-    return x > 0 ? 64 - __builtin_clzll((unsigned long long)x) : 0;
-}
-
 static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
 {
     const topk_params *p = s->params;
@@ -414,7 +431,8 @@ static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
     const int64_t count = lnt_operand_count(s->in[0]);
     if (count == 0 || p->k == 0)
         return LNT_OK;
-    const int64_t in_order = p->k * bits_of(p->k) * 32; /* what it costs to bring those found into order */
+    const int64_t in_order =
+        p->k * bits_of((uint64_t)p->k) * 32; /* what it costs to bring those found into order */
     const int64_t grain = lnt_grain(p->n * 8 + in_order), together = p->abreast ? ABREAST : 1;
     return lnt_parallel(k, count / p->n, (grain + together - 1) / together * together, topk_rows, &job);
 }
@@ -438,7 +456,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         return LNT_E_MEMORY;
     p->dtype = (lnt_dtype)in->dtype;
     p->size = (int64_t)lnt_element_size(in);
-    if (p->dtype >= LNT_DTYPE_COUNT || !types[p->dtype].keys)
+    if (p->dtype >= LNT_DTYPE_COUNT || !keys_of[p->dtype])
         return lnt_bind_unsupported_type(site, p->dtype);
     LNT_TRY(lnt_value_int(site, 1, 0, &p->k));
     p->n = in->dims[axis];
@@ -455,7 +473,8 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     /* A heap takes about k log(n / k) new entries, each moved log(k) times, and gives up k as slowly; counting looks
      * at all elements, and at its counters, many in a turn. All elements are not counted. */
     p->by_digits =
-        p->k > 0 && (p->k == p->n || p->k * (bits_of(p->n / p->k) + 1) * bits_of(p->k) > p->n + COUNTERS / 4);
+        p->k > 0 && (p->k == p->n || p->k * (bits_of((uint64_t)(p->n / p->k)) + 1) * bits_of((uint64_t)p->k) >
+                                         p->n + COUNTERS / 4);
     p->room = p->abreast ? p->k * ABREAST : p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
     p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1) + APART,
                                        LNT_ALIGN);
