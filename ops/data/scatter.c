@@ -264,11 +264,13 @@ typedef struct nd_params {
 
 static lnt_status check_tuples(lnt_kernel *k, const nd_params *p, const int64_t *indices)
 {
-    for (int64_t i = 0; i < p->tuples * p->depth; i++) {
-        int64_t index = indices[i];
-        if (!lnt_wrap_index(&index, p->extent[i % p->depth]))
-            return lnt_index_error(k, i, indices[i], p->extent[i % p->depth]);
-    }
+    const int64_t n = p->tuples * p->depth;
+    for (int64_t i = 0; i < n;)
+        for (unsigned axis = 0; axis < p->depth; axis++, i++) {
+            int64_t index = indices[i];
+            if (!lnt_wrap_index(&index, p->extent[axis]))
+                return lnt_index_error(k, i, indices[i], p->extent[axis]);
+        }
     return LNT_OK;
 }
 

@@ -139,6 +139,7 @@ typedef struct topk_params {
     int64_t columns;       /* that are turned into rows at once; 0: elements are taken from where they are */
     int64_t step;          /* between the elements that are chosen from */
     find_fn find;          /* NULL: none */
+    int64_t near;          /* elements looked at by their keys before others are found as candidates */
     int64_t room, scratch; /* entries and bytes of one thread */
     uint64_t flip;         /* all ones for the largest */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
@@ -158,7 +159,7 @@ typedef struct topk_job {
 
 /* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses, none of
  * which waits for another. More are a heap. */
-enum { LISTED = 16, CHUNK = 256 };
+enum { LISTED = 16, CHUNK = 256, FAR = 16 };
 
 static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
@@ -216,8 +217,8 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
         lnt_sort_entries(entries, NULL, k);
     for (int64_t root = listed ? 0 : k / 2; root-- > 0;)
         sift_down(entries, k, root);
-    for (int64_t n; i < p->n && (i == k ? !p->row : !p->find); i += n) {
-        n = lnt_least(CHUNK, p->n - i);
+    for (int64_t n; i < p->near; i += n) {
+        n = lnt_least(CHUNK, p->near - i);
         keys(data + i * step, p->step, n, p->flip, key);
         for (int64_t j = 0; j < n; j++)
             if (key[j] < worst->key)
@@ -468,7 +469,9 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         p->abreast = site->kernels->row;
     p->step = p->columns > 0 ? 1 : p->inner;
     p->find = find_of(p->dtype);
-    p->row = p->dtype == LNT_FLOAT && p->step == 1 && p->n > CHUNK ? site->kernels->row : NULL;
+    p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
+    /* One of so many is a candidate, as long as those before were in no order. */
+    p->near = p->find ? lnt_least(p->n, p->k * FAR) : p->n;
     p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
     /* A heap takes about k log(n / k) new entries, each moved log(k) times, and gives up k as slowly; counting looks
      * at all elements, and at its counters, many in a turn. All elements are not counted. */

@@ -1,7 +1,6 @@
 /* nms.c — NonMaxSuppression: the best boxes of each class that do not overlap better ones. */
 #include "base/checked.h"
 #include "ops/data/data.h"
-#include "ops/vectorize.h"
 
 #include <string.h>
 
@@ -14,25 +13,30 @@ typedef struct nms {
     float floor; /* scores must be above */
 } nms;
 
-enum { Y0, X0, Y1, X1, AREA, FIELDS };
+enum { Y0, X0, Y1, X1, AREA, FIELDS, LANES = 4 };
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t truths __attribute__((vector_size(LANES * sizeof(float))));
 
 /* Memory for the boxes of one class: those not looked at yet, a heap with the best at its root, and those selected. */
 typedef struct selection {
     uint64_t *heap;
     int64_t *box;
-    float
-        *field[FIELDS]; /* of the selected ones: corners in order, whichever way they are given, and areas */
+    lanes *field; /* of LANES selected ones: corners in order, whichever way they are given, and areas */
 } selection;
 
 enum { BOX_BYTES = sizeof(uint64_t) + sizeof(int64_t) + FIELDS * sizeof(float) };
 
+/* Memory for n boxes is that for so many: the last lanes are whole. */
+static int64_t whole_lanes(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
 static selection selection_in(void *memory, int64_t n)
 {
     selection s = {.heap = memory};
-    s.box = (int64_t *)(s.heap + n);
-    s.field[0] = (float *)(void *)(s.box + n);
-    for (int f = 1; f < FIELDS; f++)
-        s.field[f] = s.field[f - 1] + n;
+    s.box = (int64_t *)(s.heap + whole_lanes(n));
+    s.field = (lanes *)(void *)(s.box + whole_lanes(n));
     return s;
 }
 
@@ -47,28 +51,39 @@ static void read_box(const nms *m, int64_t batch, int64_t box, float to[FIELDS])
     to[AREA] = (to[Y1] - to[Y0]) * (to[X1] - to[X0]);
 }
 
-/* Does a box overlap one of n selected ones? A block of them is looked at without branches. */
+static lanes lesser(lanes a, lanes b)
+{
+    const truths first = a < b;
+    return (lanes)(((truths)a & first) | ((truths)b & ~first));
+}
+
+/* Does a box overlap one of n selected ones? */
 static bool is_suppressed(const selection *s, int64_t n, const float b[FIELDS], float threshold)
 {
-    enum { BLOCK = 16 };
-    const float y0 = b[Y0], x0 = b[X0], y1 = b[Y1], x1 = b[X1], area = b[AREA];
-    for (int64_t first = 0, end; first < n && !(area <= 0); first = end) {
-        unsigned found = 0;
-        end = first + BLOCK < n ? first + BLOCK : n;
-        LNT_INDEPENDENT for (int64_t i = first; i < end; i++)
-        {
-            const float top = y0 > s->field[Y0][i] ? y0 : s->field[Y0][i],
-                        left = x0 > s->field[X0][i] ? x0 : s->field[X0][i],
-                        bottom = y1 < s->field[Y1][i] ? y1 : s->field[Y1][i],
-                        right = x1 < s->field[X1][i] ? x1 : s->field[X1][i];
-            const float both = (bottom - top) * (right - left), other = s->field[AREA][i];
-            found |= (unsigned)!(bottom <= top) & (unsigned)!(right <= left) & (unsigned)!(other <= 0) &
-                     (unsigned)(both / (area + other - both) > threshold);
-        }
-        if (found)
+    const lanes none = {0}, y0 = none - b[Y0], x0 = none - b[X0], y1 = none + b[Y1], x1 = none + b[X1];
+    const lanes *end = s->field + whole_lanes(n) / LANES * FIELDS;
+    for (const lanes *f = s->field; f < end && !(b[AREA] <= 0); f += FIELDS) {
+        const lanes height = lesser(y1, f[Y1]) + lesser(y0, -f[Y0]),
+                    width = lesser(x1, f[X1]) + lesser(x0, -f[X0]);
+        const lanes both = height * width;
+        const truths found = ~(height <= 0) & ~(width <= 0) & ~(f[AREA] <= 0) &
+                             (both / (b[AREA] + f[AREA] - both) > threshold);
+        uint64_t any[2];
+        memcpy(any, &found, sizeof any);
+        if (any[0] | any[1])
             return true;
     }
     return false;
+}
+
+/* Lanes without a box have no area, which none overlaps. */
+static void add_box(const selection *s, int64_t n, const float b[FIELDS])
+{
+    lanes *field = s->field + n / LANES * FIELDS;
+    if (n % LANES == 0)
+        field[AREA] = (lanes){0};
+    for (int f = 0; f < FIELDS; f++)
+        field[f][n % LANES] = b[f];
 }
 
 /* Larger for higher scores, then for lower numbers. */
@@ -118,8 +133,7 @@ static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, const se
         sift_down(s->heap, n, 0);
         if (is_suppressed(s, n_selected, box, m->overlap))
             continue;
-        for (int f = 0; f < FIELDS; f++)
-            s->field[f][n_selected] = box[f];
+        add_box(s, n_selected, box);
         s->box[n_selected++] = best;
     }
     return n_selected;
@@ -196,7 +210,7 @@ lnt_status lnt_shape_non_max_suppression(lnt_site *site)
     set_sizes(&m, site);
     set_values(&m, data[2], data[3], data[4]);
     /* Counting is selecting: the shape rule takes the memory for that for the moment. */
-    void *memory = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)m.n, BOX_BYTES, site->err);
+    void *memory = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)whole_lanes(m.n), BOX_BYTES, site->err);
     if (!memory)
         return LNT_E_MEMORY;
     dims[0] = select_all(&m, memory, NULL);
@@ -223,7 +237,7 @@ lnt_status lnt_bind_non_max_suppression(lnt_site *site)
         return LNT_E_MEMORY;
     LNT_TRY(check_inputs(site));
     set_sizes(m, site);
-    if (!lnt_mul_size((size_t)m->n, BOX_BYTES, &bytes))
+    if (!lnt_mul_size((size_t)whole_lanes(m->n), BOX_BYTES, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld boxes", (long long)m->n);
     lnt_bind_scratch(site, bytes ? bytes : 1);
     site->step->run = run_non_max_suppression;
