@@ -13,30 +13,44 @@
 
 typedef enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } reduction;
 
+/* Updates of n elements of dst, at these places, in order: of some there may be several. */
+typedef void (*each_fn)(reduction how, char *dst, const int64_t *at, const char *src, int64_t n);
+
 /* dst = dst (+) src: a row kernel for float, for halves a loop in float, else a typed loop; none for REDUCE_NONE. */
 typedef struct combination {
     lnt_typed_fn loop;
     void (*floats)(float *dst, const float *src, int64_t n);
     void (*halves)(reduction how, uint16_t *dst, const uint16_t *src, int64_t n);
+    each_fn each; /* NULL: by one of those, element after element */
     reduction how;
 } combination;
 
-/* A NaN on either side stays. */
-static float combine(reduction how, float x, float y)
-{
-    switch (how) {
-    case REDUCE_ADD: return x + y;
-    case REDUCE_MUL: return x * y;
-    case REDUCE_MIN: return y < x || y != y ? y : x;
-    default: return y > x || y != y ? y : x;
+/* A NaN on either side stays. Sums and products are those of type U, in which they do not overflow. */
+#define COMBINE(T, U)                                                                                        \
+    static inline T combine_##T(reduction how, T x, T y)                                                     \
+    {                                                                                                        \
+        switch (how) {                                                                                       \
+        case REDUCE_ADD: return (T)((U)x + (U)y);                                                            \
+        case REDUCE_MUL: return (T)((U)x * (U)y);                                                            \
+        case REDUCE_MIN: return y < x || y != y ? y : x;                                                     \
+        default: return y > x || y != y ? y : x;                                                             \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void each_##T(reduction how, char *dst, const int64_t *at, const char *src, int64_t n)            \
+    {                                                                                                        \
+        T *to = (T *)(void *)dst;                                                                            \
+        const T *from = (const T *)(const void *)src;                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            to[at[i]] = combine_##T(how, to[at[i]], from[i]);                                                \
     }
-}
+COMBINE(float, float)
+COMBINE(int64_t, uint64_t)
 
 #define HALVES(name, load, store)                                                                            \
     static void name(reduction how, uint16_t *dst, const uint16_t *src, int64_t n)                           \
     {                                                                                                        \
         for (int64_t i = 0; i < n; i++)                                                                      \
-            dst[i] = store(combine(how, load(dst[i]), load(src[i])));                                        \
+            dst[i] = store(combine_float(how, load(dst[i]), load(src[i])));                                  \
     }
 HALVES(float16, lnt_f16_to_float, lnt_float_to_f16)
 HALVES(bfloat16, lnt_bf16_to_float, lnt_float_to_bf16)
@@ -64,6 +78,7 @@ static lnt_status read_reduction(lnt_site *site, combination *c)
                                         : row->max_to;
     else if (dtype < LNT_TYPED_DTYPES)
         c->loop = site->kernels->typed->loop[(dtype == LNT_BOOL ? of_bool : rows)[how]][dtype];
+    c->each = dtype == LNT_FLOAT ? each_float : dtype == LNT_INT64 ? each_int64_t : NULL;
     c->halves = dtype == LNT_FLOAT16 ? float16 : dtype == LNT_BFLOAT16 ? bfloat16 : NULL;
     return c->loop || c->floats || c->halves ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
 }
@@ -162,6 +177,8 @@ static void put_elements(const elements_params *p, char *dst, const int64_t *at,
         gather(dst, at, n, row, p->size);
         put(&p->combine, row, updates, n, p->size);
         scatter(dst, at, n, row, p->size);
+    } else if (p->combine.each) {
+        p->combine.each(p->combine.how, dst, at, updates, n);
     } else {
         for (int64_t i = 0; i < n; i++)
             put(&p->combine, dst + at[i] * p->size, updates + i * p->size, 1, p->size);

@@ -46,21 +46,34 @@ lnt_status lnt_shape_non_zero(lnt_site *site)
     return LNT_OK;
 }
 
+/* The coordinates of the next row of the last axis. */
+static void next_row(const lnt_operand *in, int64_t *at)
+{
+    for (unsigned axis = in->rank - 1u; axis-- > 0;) {
+        if (++at[axis] < in->dims[axis])
+            return;
+        at[axis] = 0;
+    }
+}
+
 static lnt_status run_non_zero(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_operand *in = s->in[0];
     const void *data = lnt_in(k, s, 0);
     const size_t size = lnt_element_size(in);
     const uint64_t mask = value_bits(in);
-    const int64_t n = lnt_operand_count(in), found = s->out[0]->dims[1];
-    int64_t *out = lnt_out(k, s, 0), at = 0;
-    for (int64_t i = 0; i < n && at < found; i++) {
-        if (!(load_bits(data, size, i) & mask))
-            continue;
-        int64_t rest = i;
-        for (unsigned axis = in->rank; axis-- > 0; rest /= in->dims[axis])
-            out[axis * found + at] = rest % in->dims[axis];
-        at++;
+    const int64_t n = lnt_operand_count(in), row = in->rank > 0 ? in->dims[in->rank - 1] : 1,
+                  found = s->out[0]->dims[1];
+    int64_t *out = lnt_out(k, s, 0), *last = in->rank > 0 ? out + (in->rank - 1) * found : NULL;
+    int64_t coordinate[LNT_MAX_RANK] = {0}, at = 0;
+    for (int64_t i = 0; last && i < n && at < found; next_row(in, coordinate)) {
+        const int64_t first = at;
+        for (int64_t j = 0; j < row && at < found; j++, i++) {
+            last[at] = j;
+            at += (load_bits(data, size, i) & mask) != 0;
+        }
+        for (unsigned axis = 0; at > first && axis + 1 < in->rank; axis++)
+            lnt_fill(out + axis * found + first, at - first, &coordinate[axis], sizeof *coordinate);
     }
     return LNT_OK;
 }
@@ -140,7 +153,10 @@ static lnt_status run_compress(lnt_kernel *k, const lnt_step *s)
     for (int64_t outer = 0; outer < p->outer; outer++, src += p->n * p->slice)
         for (int64_t i = 0; i < n_keep; i++)
             if (keep[i]) {
-                memcpy(dst, src + i * p->slice, (size_t)p->slice);
+                if (p->slice == sizeof(float))
+                    memcpy(dst, src + i * p->slice, sizeof(float));
+                else
+                    memcpy(dst, src + i * p->slice, (size_t)p->slice);
                 dst += p->slice;
             }
     return LNT_OK;

@@ -321,8 +321,9 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
         keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
         for (int64_t j = 0; j < n; j++) {
             const uint64_t leading = (key[j] - t.least) >> t.shift;
-            if (leading < t.prefix || (leading == t.prefix && t.ties-- > 0))
-                entries[found++] = (lnt_entry){key[j], i + j};
+            entries[found] = (lnt_entry){key[j], i + j}; /* kept or written over: a branch would be a guess */
+            found += (leading < t.prefix) | ((leading == t.prefix) & (t.ties > 0));
+            t.ties -= leading == t.prefix;
         }
     }
     lnt_sort_entries(entries, entries + p->room, found);

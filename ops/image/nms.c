@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "ops/data/data.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct nms {
@@ -118,10 +119,14 @@ static void sift_down(uint64_t *heap, int64_t n, int64_t i)
 static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, const selection *s)
 {
     const float *scores = m->scores + (batch * m->classes + class) * m->n;
+    const int64_t n_boxes = m->n;
+    const float floor = m->has_floor ? m->floor : NAN; /* that nothing is below */
+    uint64_t *heap = s->heap;
     int64_t n = 0, n_selected = 0;
-    for (int64_t i = 0; i < m->n; i++) {
-        s->heap[n] = key_of(scores[i], (uint32_t)i);
-        n += (scores[i] == scores[i]) & (!m->has_floor | (scores[i] > m->floor));
+    for (int64_t i = 0; i < n_boxes; i++) {
+        const float score = scores[i];
+        heap[n] = key_of(score, (uint32_t)i);
+        n += (score == score) & !(score <= floor);
     }
     for (int64_t i = n / 2; i-- > 0;)
         sift_down(s->heap, n, i);
