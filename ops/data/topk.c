@@ -190,6 +190,15 @@ static __attribute__((noinline)) void insert(const topk_params *p, lnt_entry *en
     }
 }
 
+/* Keys of elements from i on, at most CHUNK, of those before end. Returns their number. */
+static __attribute__((noinline)) int64_t next_keys(const topk_params *p, const char *data, int64_t i,
+                                                   int64_t end, uint64_t *key)
+{
+    const int64_t n = lnt_least(CHUNK, end - i);
+    keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
+    return n;
+}
+
 /* The first of elements [i, n) that may come before element worst. */
 static int64_t next_candidate(const topk_params *p, const char *data, int64_t i, int64_t worst)
 {
@@ -201,15 +210,13 @@ static int64_t next_candidate(const topk_params *p, const char *data, int64_t i,
 /* The first k entries of n elements, in order: first by all keys, then, as candidates become few, by theirs. */
 static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
 {
-    const keys_fn keys = keys_of[p->dtype];
-    const int64_t step = p->step * p->size, k = p->k;
+    const int64_t k = p->k;
     const bool listed = k <= LISTED;
     const lnt_entry *worst = listed ? entries + k - 1 : entries;
     uint64_t key[CHUNK];
     int64_t i = 0;
     for (int64_t n; i < k; i += n) {
-        n = lnt_least(CHUNK, k - i);
-        keys(data + i * step, p->step, n, p->flip, key);
+        n = next_keys(p, data, i, k, key);
         for (int64_t j = 0; j < n; j++)
             entries[i + j] = (lnt_entry){key[j], i + j};
     }
@@ -218,14 +225,13 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
     for (int64_t root = listed ? 0 : k / 2; root-- > 0;)
         sift_down(entries, k, root);
     for (int64_t n; i < p->near; i += n) {
-        n = lnt_least(CHUNK, p->near - i);
-        keys(data + i * step, p->step, n, p->flip, key);
+        n = next_keys(p, data, i, p->near, key);
         for (int64_t j = 0; j < n; j++)
             if (key[j] < worst->key)
                 insert(p, entries, (lnt_entry){key[j], i + j});
     }
     for (; i < p->n && (i = next_candidate(p, data, i, worst->index)) < p->n; i++) {
-        keys(data + i * step, 1, 1, p->flip, key);
+        next_keys(p, data, i, i + 1, key);
         if (*key < worst->key)
             insert(p, entries, (lnt_entry){*key, i});
     }
@@ -258,8 +264,7 @@ static void count_digits(const topk_params *p, const char *data, const threshold
     uint64_t key[CHUNK];
     memset(count, 0, sizeof *count << bits);
     for (int64_t i = 0; i < p->n; i += CHUNK) {
-        const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
+        const int64_t n = next_keys(p, data, i, p->n, key);
         for (int64_t j = 0; j < n; j++) {
             const uint64_t digit = ((key[j] - t->least) >> t->shift) - t->prefix;
             if (digit < UINT64_C(1) << bits)
@@ -273,8 +278,7 @@ static uint64_t find_span(const topk_params *p, const char *data, uint64_t *leas
 {
     uint64_t key[CHUNK], low = UINT64_MAX, high = 0;
     for (int64_t i = 0; i < p->n; i += CHUNK) {
-        const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
+        const int64_t n = next_keys(p, data, i, p->n, key);
         for (int64_t j = 0; j < n; j++) {
             low = key[j] < low ? key[j] : low;
             high = key[j] > high ? key[j] : high;
@@ -317,8 +321,7 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
     uint64_t key[CHUNK];
     int64_t found = 0;
     for (int64_t i = 0; i < p->n; i += CHUNK) {
-        const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
+        const int64_t n = next_keys(p, data, i, p->n, key);
         for (int64_t j = 0; j < n; j++) {
             const uint64_t leading = (key[j] - t.least) >> t.shift;
             entries[found] = (lnt_entry){key[j], i + j}; /* kept or written over: a branch would be a guess */
