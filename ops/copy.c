@@ -14,6 +14,13 @@ enum {
     TILE = 16                /* side of the squares a transpose is made of: a cache line of floats */
 };
 
+/* Is there room for what fewer models need? */
+#if defined(__x86_64__)
+enum { ROOM = true };
+#else
+enum { ROOM = false };
+#endif
+
 typedef struct unit16 {
     uint64_t half[2];
 } unit16;
@@ -89,14 +96,39 @@ static void turn_uint8_t(char *dst, int64_t dst_step, const char *src, int64_t s
 static void turn_uint16_t(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
                           int64_t columns);
 
+typedef void (*interleave_fn)(char *dst, const char *src, int64_t half);
+static void interleave_uint8_t(char *dst, const char *src, int64_t half);
+static void interleave_uint16_t(char *dst, const char *src, int64_t half);
+
+/* A dense matrix of 2, 4, 8 or 16 columns: interleaving the halves of all of it makes the highest bit of the column's
+ * number the lowest one of the place, so that after as many rounds as it has bits the columns lie side by side. False
+ * where its halves are no vectors, or too many. */
+static bool shuffle_dense(interleave_fn interleave, char *dst, const char *src, int64_t bytes,
+                          int64_t columns)
+{
+    enum { MOST = 512 };
+    char part[2][MOST];
+    if (bytes > MOST || bytes % 32 != 0 || columns > 16 || (columns & (columns - 1)) != 0)
+        return false;
+    for (bool odd = false; columns > 1; columns /= 2, odd = !odd) {
+        interleave(columns == 2 ? dst : part[odd], src, bytes / 2);
+        src = part[odd];
+    }
+    return true;
+}
+
 /* Fewer rows or columns than `lanes`, small units, in squares that end in columns to come, or in rows to come where
  * those are one after the other; what is left by `rest`. */
-static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn rest, int64_t lanes,
-                                               char *dst, int64_t dst_step, const char *src, int64_t src_step,
+static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn rest,
+                                               interleave_fn interleave, int64_t lanes, char *dst,
+                                               int64_t dst_step, const char *src, int64_t src_step,
                                                int64_t rows, int64_t columns)
 {
     const int64_t unit = 16 / lanes;
     char part[16][16];
+    if (ROOM && src_step == rows * unit && dst_step == columns * unit &&
+        shuffle_dense(interleave, dst, src, rows * dst_step, columns))
+        return;
     if (rows < lanes && src_step >= rows * unit)
         for (; (columns - lanes) * src_step + rows * unit >= 16; columns -= lanes) {
             squares(part[0], 16, src, src_step, lanes, lanes);
@@ -119,8 +151,8 @@ static void mix_few(char *dst, int64_t dst_step, const char *src, int64_t src_st
                     int64_t columns);
 #define FEW_uint32_t(...) mix_few(__VA_ARGS__)
 enum { MIXES = true };
-#define FEW_uint8_t(...) turn_few(turn_uint8_t, transpose_uint8_t, 16, __VA_ARGS__)
-#define FEW_uint16_t(...) turn_few(turn_uint16_t, transpose_uint16_t, 8, __VA_ARGS__)
+#define FEW_uint8_t(...) turn_few(turn_uint8_t, transpose_uint8_t, interleave_uint8_t, 16, __VA_ARGS__)
+#define FEW_uint16_t(...) turn_few(turn_uint16_t, transpose_uint16_t, interleave_uint16_t, 8, __VA_ARGS__)
 #endif
 #define FEW_uint64_t(...) transpose_uint64_t(__VA_ARGS__)
 
@@ -221,6 +253,21 @@ VECTOR_LOOPS(uint32_t, 4)
 VECTOR_LOOPS(uint64_t, 2)
 
 #if !LNT_TRIMMED
+#define INTERLEAVE(T)                                                                                        \
+    static void interleave_##T(char *dst, const char *src, int64_t half)                                     \
+    {                                                                                                        \
+        for (int64_t i = 0; i < half; i += 16) {                                                             \
+            vector_##T a, b;                                                                                 \
+            memcpy(&a, src + i, 16);                                                                         \
+            memcpy(&b, src + half + i, 16);                                                                  \
+            const vector_##T low = LOW_##T(a, b), high = HIGH_##T(a, b);                                     \
+            memcpy(dst + 2 * i, &low, 16);                                                                   \
+            memcpy(dst + 2 * i + 16, &high, 16);                                                             \
+        }                                                                                                    \
+    }
+INTERLEAVE(uint8_t)
+INTERLEAVE(uint16_t)
+
 /* Four rows of 2 or 3 columns, one after the other. */
 static inline void mix(char *dst, const char *src, int64_t src_step, int64_t columns)
 {
@@ -346,6 +393,23 @@ void lnt_repeat_each(void *dst, const void *src, int64_t src_step, int64_t rows,
         lnt_fill((char *)dst + r * bytes, n, (const char *)src + r * src_step, unit);
 }
 
+void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times)
+{
+    enum { MANY = 128, STORED = 512 };
+    const int64_t total = bytes * times;
+    if (is_unit(bytes)) {
+        lnt_fill(dst, times, src, (size_t)bytes);
+        return;
+    }
+    if (dst != src)
+        memcpy(dst, src, (size_t)bytes);
+    for (int64_t done = bytes, n; done < total; done += n) {
+        const bool waits = bytes >= MANY && done < STORED;
+        n = lnt_least(total - done, waits ? bytes : done);
+        memcpy((char *)dst + done, waits ? src : dst, (size_t)n);
+    }
+}
+
 void lnt_turn_apart(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows,
                     int64_t columns, size_t unit)
 {
@@ -434,10 +498,12 @@ static void merge_axes(lnt_copy *c)
     c->rank = rank;
 }
 
-/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
+/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair, or the
+ * last repeats one unit. */
 static bool find_transpose(lnt_copy *c)
 {
-    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || (c->n[c->rank - 1] < 4 && (!MIXES || c->unit != 4)))
+    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || c->src[c->rank - 1] == 0 ||
+        (c->n[c->rank - 1] < 4 && (!MIXES || c->unit != 4)))
         return false;
     const int64_t columns = c->n[c->rank - 1];
     for (unsigned i = 0; i + 1 < c->rank; i++)
@@ -536,7 +602,7 @@ typedef struct cursor {
     const char *src;
 } cursor;
 
-static void seek(const copy_job *job, int64_t item, cursor *w)
+static __attribute__((noinline)) void seek(const copy_job *job, int64_t item, cursor *w)
 {
     const lnt_copy *c = job->c;
     w->dst = job->dst;
@@ -552,22 +618,40 @@ static void seek(const copy_job *job, int64_t item, cursor *w)
     }
 }
 
-static void advance(const lnt_copy *c, cursor *w)
+/* To the next item; the axis that it is a step further along. */
+static unsigned advance(const lnt_copy *c, cursor *w)
 {
+    unsigned axis = c->rank - 1;
     if (++w->piece < c->pieces)
-        return;
+        return axis;
     w->piece = 0;
-    for (unsigned i = c->rank - 1; i-- > 0;) {
-        const int64_t step = span(c, i);
-        w->at[i] += step;
-        w->dst += step * c->dst[i];
-        w->src += step * c->src[i];
-        if (w->at[i] < c->n[i])
-            return;
-        w->dst -= w->at[i] * c->dst[i];
-        w->src -= w->at[i] * c->src[i];
-        w->at[i] = 0;
+    while (axis-- > 0) {
+        const int64_t step = span(c, axis);
+        w->at[axis] += step;
+        w->dst += step * c->dst[axis];
+        w->src += step * c->src[axis];
+        if (w->at[axis] < c->n[axis])
+            return axis;
+        w->dst -= w->at[axis] * c->dst[axis];
+        w->src -= w->at[axis] * c->src[axis];
+        w->at[axis] = 0;
     }
+    return 0;
+}
+
+/* Items of a step along an axis whose other steps repeat it in one piece, while it is in the cache; 0: it is none. */
+static int64_t repeated_items(const lnt_copy *c, unsigned axis)
+{
+    enum { CACHED = 256 * 1024 };
+    int64_t items = c->pieces, bytes = c->unit;
+    if (c->src[axis] != 0 || c->kind == LNT_COPY_TRANSPOSE || axis + 2 >= c->rank)
+        return 0;
+    for (unsigned i = c->rank - 1; i > axis; bytes *= c->n[i--]) {
+        if (c->dst[i] != bytes)
+            return 0;
+        items *= i + 1 < c->rank ? (c->n[i] + span(c, i) - 1) / span(c, i) : 1;
+    }
+    return c->dst[axis] == bytes && bytes <= CACHED ? items : 0;
 }
 
 static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
@@ -581,20 +665,6 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
         BY_UNIT(c->unit, every_second, dst, src, n);
     else
         BY_UNIT(c->unit, line, dst, dst_step, src, src_step, n);
-}
-
-/* The same bytes times over, side by side: each copy doubles what is there, if it need not wait for stores that long
- * ones have just begun. */
-static void repeat_bytes(char *dst, const char *src, int64_t bytes, int64_t times)
-{
-    enum { MANY = 128, STORED = 512 };
-    const int64_t total = bytes * times;
-    memcpy(dst, src, (size_t)bytes);
-    for (int64_t done = bytes, n; done < total; done += n) {
-        const bool waits = bytes >= MANY && done < STORED;
-        n = lnt_least(total - done, waits ? bytes : done);
-        memcpy(dst + done, waits ? src : dst, (size_t)n);
-    }
 }
 
 /* Lines of 8 to 16 bytes, pixels for instance: two moves that may overlap take less than a call for each. */
@@ -640,7 +710,7 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
     const int64_t dst_step = rows > 1 ? c->dst[c->rank - 2] : 0,
                   src_step = rows > 1 ? c->src[c->rank - 2] : 0;
     if (bytes && rows > 1 && src_step == 0 && dst_step == n) {
-        repeat_bytes(dst, src, n, rows);
+        lnt_repeat_bytes(dst, src, n, rows);
         return;
     }
     if (bytes && rows > 1 && n >= 8 && n <= 16) {
@@ -693,7 +763,7 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const copy_job *job = arg;
     const lnt_copy *c = job->c;
     const unsigned last = c->rank - 1;
-    cursor w;
+    cursor w = {.piece = 0};
     seek(job, begin, &w);
     for (int64_t item = begin; item < end; item++) {
         const int64_t first = w.piece * c->piece, left = c->n[last] - first;
@@ -704,7 +774,14 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             transpose_tiles(k, c, &w, dst, src, n);
         else
             copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
-        advance(c, &w);
+        const unsigned axis = advance(c, &w);
+        const int64_t each = ROOM && w.at[axis] == 1 ? repeated_items(c, axis) : 0,
+                      more = each * (c->n[axis] - 1);
+        if (each == 0 || each > item + 1 - begin || more >= end - item)
+            continue;
+        lnt_repeat_bytes(w.dst - c->dst[axis], w.dst - c->dst[axis], c->dst[axis], c->n[axis]);
+        item += more;
+        seek(job, item + 1, &w);
     }
     return LNT_OK;
 }

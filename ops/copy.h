@@ -57,6 +57,9 @@ void lnt_repeat_twice(void *dst, int64_t apart, const void *src, int64_t n, size
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit);
 /* The unit at src + r * src_step (bytes), n times over, one row behind the other for all r < rows. */
 void lnt_repeat_each(void *dst, const void *src, int64_t src_step, int64_t rows, int64_t n, size_t unit);
+/* The same bytes times over, side by side; dst may be src. Each copy doubles what is there, if it need not wait for
+ * stores that long ones have just begun. */
+void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times);
 /* dst[c][r] = src[r][c] for rows x columns units of 1, 2, 4, 8 or 16 bytes; steps from row to row are in units, too. */
 void lnt_turn(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows, int64_t columns,
               size_t unit);

@@ -1,6 +1,7 @@
 /* pad.c — Pad and CenterCropPad: a box surrounded by a constant, or by elements of its own. */
 #include "ops/data/data.h"
 
+#include "base/checked.h"
 #include "base/lnt_assert.h"
 
 #include <string.h>
@@ -198,13 +199,18 @@ static inline void move_unit(char *dst, const char *src, int64_t bytes)
         memcpy(dst, src, (size_t)bytes);
 }
 
+static void fill_many(const pad_job *job, char *dst, int64_t bytes)
+{
+    lnt_fill(dst, bytes / (int64_t)job->p->element, job->value, job->p->element);
+}
+
 /* A border has few elements as a rule: fewer than it takes to begin a fill. */
 static inline void fill_units(const pad_job *job, char *dst, int64_t n)
 {
     enum { FEW = 8 };
     const int64_t element = (int64_t)job->p->element, bytes = n * job->p->unit;
     if (bytes >= FEW * element)
-        lnt_fill(dst, bytes / element, job->value, (size_t)element);
+        fill_many(job, dst, bytes);
     else
         for (int64_t at = 0; at < bytes; at += element)
             move_unit(dst + at, job->value, element);
@@ -221,11 +227,11 @@ static void pad_border(const pad_job *job, char *dst, const char *src, const int
         else if (single)
             move_unit(dst, job->value, unit);
         else
-            fill_units(job, dst, 1);
+            fill_many(job, dst, unit);
     }
 }
 
-static void pad_row(const pad_job *job, char *row, const char *src)
+static __attribute__((noinline)) void pad_row(const pad_job *job, char *row, const char *src)
 {
     const pad_params *p = job->p;
     const pad_axis *last = &p->axis[p->rank - 1];
@@ -244,7 +250,7 @@ static void pad_plain_rows(const pad_job *job, char *row, const char *src, int64
     const int64_t bytes = p->middle * p->unit, behind = last->n - last->added - p->middle;
     char *middle = row + last->added * p->unit;
     src += last->low * last->step;
-    fill_units(job, row, last->added);
+    fill_many(job, row, last->added * p->unit);
     for (; rows > 0; rows--, middle += last->n * p->unit, src += step) {
         memcpy(middle, src, (size_t)bytes);
         fill_units(job, middle + bytes, rows > 1 ? last->added + behind : behind);
@@ -274,14 +280,15 @@ static int64_t pad_some_rows(const pad_job *job, const pad_axis *axis, const cha
     const int64_t offset = outer ? source_offset(p->mode, axis, i) : -1;
     const int64_t left = axis->added + axis->kept - i;
     if (offset < 0) {
-        fill_units(job, row, p->axis[p->rank - 1].n);
+        fill_many(job, row, p->axis[p->rank - 1].n * p->unit);
         return 1;
     }
+    n = i < axis->added || left < 1 ? 1 : lnt_least(n, left);
     if (p->mode != PAD_CONSTANT || p->middle == 0) {
-        pad_row(job, row, outer + offset);
-        return 1;
+        for (int64_t r = 0; r < n; r++)
+            pad_row(job, row + r * p->axis[p->rank - 1].n * p->unit, outer + offset + r * axis->step);
+        return n;
     }
-    n = n < left ? n : left;
     pad_plain_rows(job, row, outer + offset, axis->step, n);
     return n;
 }

@@ -293,13 +293,15 @@ typedef struct pass_run {
     char *base[MAX_OPERANDS + 1]; /* operands, then the result */
 } pass_run;
 
-/* Bytes of an operand that is brought together for a loop, and of one that each row repeats anew. */
-enum { GATHERED = 4096, REPEATED = 1024 };
+/* Bytes of an operand that is brought together for a loop: of short rows, where what many of them repeat shall fit; of
+ * one row; and of one that each row repeats anew. */
+enum { GATHERED = LNT_LONG_VECTORS ? 16384 : 4096, OF_ROW = 4096, REPEATED = 1024 };
 
 /* Elements of an operand that do not lie side by side, as if they did. */
 typedef struct gathered {
     _Alignas(16) char bytes[GATHERED];
-    const char *repeated; /* which element it holds n times, if any */
+    const char *repeated; /* what it holds n elements of over and over, if anything: this element, or what */
+    unsigned axis;        /* lies along the axes behind this one */
     int64_t n;
 } gathered;
 
@@ -311,10 +313,6 @@ static void gather(char *dst, const char *src, int64_t stride, unsigned size, in
         for (int64_t i = 0; i < n; i++)                                                                      \
             ((type *)(void *)dst)[i] = *(const type *)(const void *)(src + i * stride);                      \
         break;
-    if (stride == size) {
-        memcpy(dst, src, (size_t)n * size);
-        return;
-    }
     switch (size) {
         GATHER(uint8_t)
         GATHER(uint16_t)
@@ -325,23 +323,9 @@ static void gather(char *dst, const char *src, int64_t stride, unsigned size, in
 #undef GATHER
 }
 
-static const char *side_by_side(gathered *g, const char *at, int64_t stride, unsigned size, int64_t n)
-{
-    if (stride == size || n == 1)
-        return at;
-    if (stride == 0 && g->repeated == at && g->n >= n)
-        return g->bytes;
-    if (stride == 0)
-        lnt_fill(g->bytes, n, at, size);
-    else
-        gather(g->bytes, at, stride, size, n);
-    g->repeated = stride == 0 ? at : NULL;
-    g->n = n;
-    return g->bytes;
-}
-
-/* A row of an operand that is chosen as a whole, into the result's. */
-static void copy_row(char *dst, const char *src, const lnt_map_operand *o, unsigned axis, int64_t n)
+/* n elements of an operand along an axis. */
+static __attribute__((noinline)) void copy_row(char *dst, const char *src, const lnt_map_operand *o,
+                                               unsigned axis, int64_t n)
 {
     if (o->stride[axis] == 1)
         memmove(dst, src, (size_t)(n * o->size));
@@ -349,6 +333,22 @@ static void copy_row(char *dst, const char *src, const lnt_map_operand *o, unsig
         lnt_fill(dst, n, src, o->size);
     else
         gather(dst, src, o->stride[axis] * o->size, o->size, n);
+}
+
+static const char *side_by_side(gathered *g, const char *at, const lnt_map_operand *o, unsigned axis,
+                                int64_t n)
+{
+    const int64_t stride = o->stride[axis];
+    const unsigned none = LNT_MAX_RANK;
+    if (stride == 1 || n == 1)
+        return at;
+    if (stride == 0 && g->repeated == at && g->axis == none && g->n >= n)
+        return g->bytes;
+    copy_row(g->bytes, at, o, axis, n);
+    g->repeated = stride == 0 ? at : NULL;
+    g->axis = none;
+    g->n = n;
+    return g->bytes;
 }
 
 /* Elements that a loop takes at once: all, or what can be brought together of its operands. */
@@ -360,7 +360,7 @@ static int64_t elements_at_once(const lnt_map *m, int64_t cols)
         const int64_t *stride = m->operand[o].stride;
         const bool anew = stride[last] == 0 && stride[last - 1] != 0;
         if (stride[last] != 1)
-            n = lnt_least(n, (anew ? REPEATED : GATHERED) / m->operand[o].size);
+            n = lnt_least(n, (anew ? REPEATED : OF_ROW) / m->operand[o].size);
     }
     return n;
 }
@@ -394,10 +394,9 @@ static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
                             .kernels = p->kernels,
                             .dtype = {p->dtype[0], p->dtype[1]}};
         for (unsigned o = 0; o < m->n_in; o++) {
-            const int64_t stride = m->operand[o].stride[last] * m->operand[o].size;
-            a.in[o] = p->one && o == 1
-                          ? at[o]
-                          : side_by_side(&g[o], at[o] + i * stride, stride, m->operand[o].size, n);
+            const lnt_map_operand *from = &m->operand[o];
+            const char *first = at[o] + i * from->stride[last] * from->size;
+            a.in[o] = p->one && o == 1 ? first : side_by_side(&g[o], first, from, last, n);
         }
         a.out = at[m->n_in] + i * size;
         if (!p->loop(&a))
@@ -406,23 +405,46 @@ static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
     return true;
 }
 
-/* Elements of `rows` whole rows of an operand, row behind row. */
-static const char *rows_side_by_side(gathered *g, const char *at, const lnt_map_operand *o, unsigned last,
-                                     int64_t rows, int64_t cols)
+/* n steps along an axis of an operand, each with all of the axes behind, one after the other; where they end. */
+static char *lay(char *dst, const char *src, const lnt_map *m, const lnt_map_operand *o, unsigned axis,
+                 int64_t n)
 {
-    const int64_t step = o->stride[last] * o->size, row = o->stride[last - 1] * o->size;
-    const int64_t bytes = cols * o->size;
-    if (row == cols * step)
-        return side_by_side(g, at, step, o->size, rows * cols);
-    if (row == 0 && g->repeated == at && g->n >= rows * cols)
+    const unsigned next = axis + 1;
+    const int64_t step = o->stride[axis] * o->size;
+    if (next == m->rank) {
+        copy_row(dst, src, o, axis, n);
+        return dst + n * o->size;
+    }
+    if (next + 1 == m->rank && o->stride[next] == 0) {
+        lnt_repeat_each(dst, src, step, n, m->dims[next], o->size);
+        return dst + n * m->dims[next] * o->size;
+    }
+    char *end = lay(dst, src, m, o, next, m->dims[next]);
+    if (step == 0) {
+        lnt_repeat_bytes(dst, dst, end - dst, n);
+        return dst + n * (end - dst);
+    }
+    for (int64_t i = 1; i < n; i++)
+        end = lay(end, src + i * step, m, o, next, m->dims[next]);
+    return end;
+}
+
+/* The same, n elements in all, where they lie or in g. */
+static const char *rows_side_by_side(gathered *g, const char *at, const lnt_map *m, const lnt_map_operand *o,
+                                     unsigned axis, int64_t steps, int64_t n)
+{
+    unsigned dense = m->rank - 1;
+    if (o->stride[dense] == 1)
+        while (dense > axis && o->stride[dense - 1] == o->stride[dense] * m->dims[dense])
+            dense--;
+    if (dense == axis)
+        return at;
+    if (g->repeated == at && g->axis == axis && g->n >= n)
         return g->bytes;
-    if (step == 0)
-        lnt_repeat_each(g->bytes, at, row, rows, cols, o->size);
-    else
-        for (int64_t r = 0; r < rows; r++)
-            gather(g->bytes + r * bytes, at + r * row, step, o->size, cols);
-    g->repeated = row == 0 ? at : NULL;
-    g->n = rows * cols;
+    lay(g->bytes, at, m, o, axis, steps);
+    g->repeated = o->stride[axis] == 0 ? at : NULL;
+    g->axis = axis;
+    g->n = n;
     return g->bytes;
 }
 
@@ -442,33 +464,48 @@ static int64_t rows_at_once(const pass *p, int64_t cols)
     return GATHERED / size / cols;
 }
 
-static bool pass_rows(const pass *p, char *const *at, int64_t rows, int64_t cols, gathered *g)
+/* `steps` along an axis of n elements in all. */
+static bool pass_rows(const pass *p, char *const *at, unsigned axis, int64_t steps, int64_t n, gathered *g)
 {
     const lnt_map *m = &p->map;
     lnt_typed_args a = {.out = at[m->n_in],
-                        .n = rows * cols,
+                        .n = n,
                         .param = p->param,
                         .kernels = p->kernels,
                         .dtype = {p->dtype[0], p->dtype[1]}};
     for (unsigned o = 0; o < m->n_in; o++)
-        a.in[o] = rows_side_by_side(&g[o], at[o], &m->operand[o], m->rank - 1, rows, cols);
+        a.in[o] = rows_side_by_side(&g[o], at[o], m, &m->operand[o], axis, steps, n);
     return p->loop(&a);
+}
+
+/* The axis along which at most `most` rows from an index on are taken together, those of all axes behind it at each
+ * of its steps; *rows: how many these are. */
+static unsigned axis_of_rows(const lnt_map *m, const int64_t *index, int64_t most, int64_t *rows)
+{
+    const int64_t *result = m->operand[m->n_in].stride;
+    unsigned axis = m->rank - 2;
+    for (*rows = 1; axis > 0 && index[axis] == 0 && *rows * m->dims[axis] <= most &&
+                    result[axis - 1] == result[axis] * m->dims[axis];
+         axis--)
+        *rows *= m->dims[axis];
+    return axis;
 }
 
 static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     const pass_run *r = arg;
     const lnt_map *m = &r->pass->map;
-    const unsigned last = m->rank - 1, inner = last - 1;
-    const int64_t at_once = rows_at_once(r->pass, cols);
-    int64_t index[LNT_MAX_RANK], n;
+    const unsigned last = m->rank - 1;
+    const int64_t at_once = rows_at_once(r->pass, cols), end = row + rows;
+    int64_t index[LNT_MAX_RANK], each, n;
     gathered g[MAX_OPERANDS];
     for (unsigned o = 0; o < MAX_OPERANDS; o++)
         g[o].repeated = NULL;
-    for (int64_t i = row; i < row + rows; i += n) {
+    for (int64_t i = row; i < end; i += n * each) {
         char *at[MAX_OPERANDS + 1];
         lnt_map_split_row(m, i, index);
-        n = lnt_least(m->dims[inner] - index[inner], row + rows - i);
+        const unsigned axis = axis_of_rows(m, index, lnt_least(at_once, end - i), &each);
+        n = lnt_least(m->dims[axis] - index[axis], (end - i) / each);
         for (unsigned o = 0; o <= m->n_in; o++) {
             const lnt_map_operand *operand = &m->operand[o];
             int64_t offset = col * operand->stride[last];
@@ -477,11 +514,12 @@ static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, 
             at[o] = r->base[o] + offset * operand->size;
         }
         for (int64_t j = 0, some; j < n; j += some) {
-            some = lnt_least(at_once, n - j);
-            if (!(some > 1 ? pass_rows(r->pass, at, some, cols, g) : pass_row(r->pass, at, cols, g)))
+            some = lnt_least(at_once / each, n - j);
+            if (!(some * each > 1 ? pass_rows(r->pass, at, axis, some, some * each * cols, g)
+                                  : pass_row(r->pass, at, cols, g)))
                 return LNT_E_VALUE;
             for (unsigned o = 0; o <= m->n_in; o++)
-                at[o] += some * m->operand[o].stride[inner] * m->operand[o].size;
+                at[o] += some * m->operand[o].stride[axis] * m->operand[o].size;
         }
     }
     return LNT_OK;

@@ -150,8 +150,6 @@ void lnt_map_extents(lnt_map *m, const lnt_operand *const *in, unsigned n_in, co
     }
     collapse(m, operands, tile);
     pad_rank(m, operands);
-    if (!tile)
-        order_rows(m, operands);
     m->cols = m->dims[m->rank - 1];
     m->rows = 1;
     for (unsigned d = 0; d + 1 < m->rank; d++)
@@ -221,6 +219,8 @@ lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand 
     const lnt_program_types types = lnt_program_types_of(p);
     LNT_TRY(check_operands(site, p, in, out));
     lnt_map_extents(m, in, p->n_in, out, p->n_out, p->epilogue);
+    if (!m->tile)
+        order_rows(m, m->n_in + m->n_out);
     for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
         const bool mask =
             i >= m->n_in ? types.result[i - m->n_in] == LNT_BOOL : i >= tile && types.mask[i - tile];

@@ -6,6 +6,7 @@
 #include "base/lnt_assert.h"
 #include "base/small.h"
 #include "ops/cells.h"
+#include "ops/copy.h"
 #include "ops/quant/qparams.h"
 #include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
@@ -16,6 +17,12 @@ enum {
     IN_PLACE = 512,    /* in the output, by more than one loop, */
     STRAIGHT = 1 << 30 /* by one loop */
 };
+
+/* Rows this short get as many scales, unless they would be more in all than stay in the cache. */
+enum { SHORT_ROW = 32, MOST_SCALES = 16384 };
+
+/* Of memory that a scale takes: it and its zero point, and what is repeated of both. */
+enum { SCALE_BYTES = 2 * (sizeof(float) + sizeof(int32_t)) };
 
 /* A tensor is a sequence of contiguous rows. A row's elements share one scale, or each has its own. */
 typedef struct linear {
@@ -31,6 +38,8 @@ typedef struct linear {
     int64_t axis;    /* extent of the quantization axis; rows run along it */
     int64_t block;   /* rows that share scales */
     int64_t scales;  /* in all */
+    int64_t
+        each; /* elements one behind the other that have one of them, which is repeated for all of these */
     int64_t at_once; /* elements that run takes */
 } linear;
 
@@ -43,7 +52,7 @@ struct linear_job {
     float *scale;
     int32_t *zero;    /* where quantized elements are integers */
     bool shifts;      /* one of these is not 0 */
-    float *real_zero; /* where they are floats; in the same place */
+    float *real_zero; /* where they are floats, or differ within rows that become floats; in the same place */
     void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
 };
 
@@ -142,7 +151,7 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
     const linear *p = j->p;
     const bool left = p->in_type != LNT_INT32; /* zero points are: differences of narrow ones are exact */
     const float *scale = j->scale + from;
-    const int32_t *zero = j->zero + from;
+    const int32_t *zero = j->zero + from; /* where there is one of a row */
     float own[BLOCK], *y = p->out_type == LNT_FLOAT ? (float *)j->y + at : own;
     if (p->at_once == STRAIGHT) {
         p->int8->dequantize((const uint8_t *)j->x + at, y, n, *scale, *zero, p->in_type == LNT_INT8);
@@ -150,11 +159,13 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
     }
     LNT_ASSERT(y != own || n <= BLOCK);
     load_quantized(j, at, n, from, y);
-    if (p->width == 1)
+    if (p->width == 1) {
         p->row->shift_scale(y, y, n, left ? (float)*zero : 0, *scale, -0.0f);
-    else
-        for (int64_t i = 0; i < n; i++)
-            y[i] = (y[i] - (left ? (float)zero[i] : 0)) * scale[i];
+    } else {
+        if (left && j->shifts)
+            p->row->subtract(y, j->real_zero + from, y, n);
+        p->row->multiply(y, scale, n);
+    }
     if (y == own)
         lnt_cells_from_float(p->cells, p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
 }
@@ -174,34 +185,41 @@ static lnt_status convert_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-/* The zero points of the job, 0 where there are none. Of floats only float4e2m1 has one, when it is made: that of
- * float8 is 0. */
-static void read_zeros(linear_job *j, const lnt_operand *zero, const void *data)
+/* The first n zero points of the job, 0 where there are none. Of floats only float4e2m1 has one, when it is made: that
+ * of float8 is 0. */
+static void read_zeros(linear_job *j, int64_t n, const lnt_operand *zero, const void *data)
 {
     const linear *p = j->p;
     const bool real = lnt_is_small(p->out_type), to_fp4 = p->out_type == LNT_FLOAT4E2M1 && data;
-    for (int64_t i = 0; i < p->scales && !to_fp4; i++) {
+    for (int64_t i = 0; i < n && !to_fp4; i++) {
         j->zero[i] = real || lnt_is_small(p->in_type) ? 0 : lnt_qint(zero, data, i, 0);
         j->shifts |= j->zero[i] != 0;
     }
     if (to_fp4)
-        lnt_small_to_float(p->out_type, data, j->real_zero, p->scales);
+        lnt_small_to_float(p->out_type, data, j->real_zero, n);
 }
 
 static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
                              void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from))
 {
     const linear *p = s->params;
-    LNT_ASSERT(s->scratch_bytes >= (size_t)p->scales * (sizeof(float) + sizeof(int32_t)));
-    float *scale = lnt_scratch(k, s);
+    LNT_ASSERT(s->scratch_bytes >= (size_t)p->scales * SCALE_BYTES);
+    const int64_t given = p->scales / p->each;
+    float *const scale = lnt_scratch(k, s), *const once = p->each > 1 ? scale + 2 * p->scales : scale;
     linear_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scale = scale, .run = run};
-    job.zero = (int32_t *)(scale + p->scales);
-    job.real_zero = scale + p->scales; /* the bits of 0 are those of 0.0 */
+    job.real_zero = once + given; /* the bits of 0 are those of 0.0 */
+    job.zero = (int32_t *)job.real_zero;
     if (p->scale_type == LNT_FLOAT8E8M0)
-        lnt_small_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
+        lnt_small_to_float(p->scale_type, lnt_in(k, s, 1), once, given);
     else
-        lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
-    read_zeros(&job, s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2));
+        lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), once, given);
+    read_zeros(&job, given, s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2));
+    if (run == dequantize_run && p->width > 1 && p->in_type != LNT_INT32 && job.shifts)
+        lnt_elements_to_float(LNT_INT32, job.zero, job.real_zero, given);
+    if (p->each > 1)
+        lnt_repeat_each(scale, once, sizeof *once, 2 * given, p->each, sizeof *once);
+    job.real_zero = scale + p->scales;
+    job.zero = (int32_t *)job.real_zero;
     const int64_t grain = p->n == 1 ? 8192 : 1 + 16384 / (p->n + 1); /* whole vectors of single elements */
     return lnt_parallel(k, p->rows, grain, convert_rows, &job);
 }
@@ -244,7 +262,7 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     const int64_t block = lnt_attr_i(site->node, "block_size", 0), count = lnt_operand_count(x);
     unsigned axis;
     p->scales = lnt_operand_count(scale);
-    p->block = p->axis = p->width = 1;
+    p->block = p->axis = p->width = p->each = 1;
     if (p->scales == 1 && block == 0) {
         p->n = 1;
         p->rows = count;
@@ -256,9 +274,12 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     for (unsigned d = axis + 1; d < x->rank; d++)
         p->n *= x->dims[d];
     p->rows = p->n ? count / p->n : 0;
-    if (block == 0 && p->n == 1 && p->axis == p->scales &&
-        p->axis > 0) { /* the last axis: all scales in a row */
-        p->n = p->width = p->axis;
+    if (block == 0 && p->axis == p->scales && p->axis > 0 &&
+        (p->n == 1 ||
+         (p->n > 0 && p->n <= SHORT_ROW &&
+          p->axis * p->n <= MOST_SCALES))) { /* the last axis, or nearly so: all scales in a row */
+        p->each = p->n;
+        p->n = p->width = p->scales = p->axis * p->each;
         p->rows = count / p->n;
         p->axis = 1;
         return LNT_OK;
@@ -308,13 +329,14 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     p->scale_type = site->in[1]->dtype;
     LNT_TRY(bind_scales(site, p));
     p->at_once = elements_at_once(p, run == run_dequantize);
-    LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->scales, site->err, LNT_E_SHAPE,
+    LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->scales / p->each, site->err, LNT_E_SHAPE,
                 "scale and zero point must have the same shape");
     if (p->out_type == LNT_FLOAT4E2M1 && zero && zero->dtype != LNT_FLOAT4E2M1)
         return lnt_bind_unsupported_type(site, zero->dtype);
     if (lnt_is_small(p->scale_type) && p->scale_type != LNT_FLOAT8E8M0)
         return lnt_bind_unsupported_type(site, p->scale_type);
-    LNT_REQUIRE(lnt_mul_size((size_t)p->scales, 8, &bytes), site->err, LNT_E_LIMIT, "too many scales");
+    LNT_REQUIRE(lnt_mul_size((size_t)p->scales, SCALE_BYTES, &bytes), site->err, LNT_E_LIMIT,
+                "too many scales");
     lnt_bind_scratch(site, bytes);
     site->step->run = run;
     return LNT_OK;

@@ -11,7 +11,8 @@ from harness import check_against_reference
 FORMS = {"same": ([6, 301], [6, 301]), "outer": ([9, 1], [1, 301]), "column": ([5, 1027], [5, 1]), "row": ([5, 1027], [1027]),
          "line": ([1003], [1003]), "middle": ([3, 1, 4, 259], [3, 5, 1, 259]), "long columns": ([3, 8500], [3, 1]),
          "narrow": ([300, 3], [300, 1]), "short planes": ([5, 33, 1, 7], [33, 1, 1]), "short rows": ([7, 65, 13], [7, 1, 13]),
-         "short outer": ([4, 67, 1], [4, 1, 9]), "nothing": ([0, 301], [1, 301])}
+         "short outer": ([4, 67, 1], [4, 1, 9]), "blocks": ([6, 130, 2, 20], [2, 1]), "blocks of both": ([70, 1, 5, 3], [1, 2, 5, 3]),
+         "planes in turns": ([23, 3, 5, 2], [23, 1, 5, 1]), "threes": ([301, 3, 4], [301, 1, 4]), "nothing": ([0, 301], [1, 301])}
 NUMBERS = ["float32", "float16", "uint8", "int64"]
 
 
@@ -68,3 +69,25 @@ def test_a_line(tmp_path, op, n):
     names, values = operands(b, [[n]], ["float32"])
     b.output(b.op(op, names[0]), "y", [n])
     check_against_reference(tmp_path, b.model("line"), values)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("shape, repeats", [([2, 9, 16, 7], [4, 1, 2, 3]), ([5, 48, 1], [6, 1, 20]), ([3, 4, 70], [3, 5, 1]),
+                                            ([3, 700, 5], [4, 3, 2])])
+def test_tiles(tmp_path, shape, repeats, dtype):
+    b = Builder(8)
+    names, values = operands(b, [shape], [dtype])
+    b.output(b.op("Tile", names[0], np.array(repeats, np.int64)), "y", [n * r for n, r in zip(shape, repeats)],
+             helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    check_against_reference(tmp_path, b.model("tiles"), values)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+@pytest.mark.parametrize("rows", [5, 8, 16, 24])
+@pytest.mark.parametrize("columns", [2, 4, 7, 8, 16])
+def test_small_matrices_turned(tmp_path, rows, columns, dtype):
+    b = Builder(9)
+    values = {"x": filled(b.rng, [37, columns, rows], dtype)}
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    b.output(b.op("Transpose", b.input("x", kind, [37, columns, rows]), perm=[0, 2, 1]), "y", [37, rows, columns], kind)
+    check_against_reference(tmp_path, b.model("turned"), values)

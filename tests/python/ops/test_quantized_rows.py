@@ -57,3 +57,19 @@ def test_int32_to_floats(tmp_path, axis, zeros):
     along = (lambda v: v[:, None]) if axis == 0 else (lambda v: v[None])
     want = (x.astype(np.int64) - (zeros or 0)).astype(np.float32) * along(scale)
     check(tmp_path, [helper.make_node("DequantizeLinear", ["x", *constants], ["y"], axis=axis)], {"x": x}, constants, {"y": want})
+
+
+@pytest.mark.parametrize("inner", [(1,), (3,), (5, 2), (16,), (33,)])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16])
+def test_a_scale_for_each_of_few(tmp_path, dtype, inner):
+    rng = np.random.default_rng(5)
+    whole = np.iinfo(dtype)
+    x = rng.integers(whole.min, whole.max + 1, (7, 11, *inner)).astype(dtype)
+    along = (1, 11, *(1 for _ in inner))
+    for zeros in (np.zeros(11, dtype), rng.integers(0, 100, 11).astype(dtype)):
+        constants = {"s": 2.0 ** rng.integers(-3, 3, 11).astype(np.float32), "z": zeros}
+        real = (x.astype(np.float32) - zeros.reshape(along)) * constants["s"].reshape(along)
+        check(tmp_path, [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["y"], axis=1)], {"x": x}, constants,
+              {"y": real.astype(np.float32)})
+        check(tmp_path, [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], axis=1)], {"x": real.astype(np.float32)},
+              constants, {"y": x})
