@@ -3,13 +3,15 @@
  * Interpolation is separable: for each axis there is a table of the inputs each output depends on and their
  * weights, made at bind. A row of outputs is made by mixing the rows it depends on along all outer axes and
  * interpolating that row; where rows become more, each row of inputs is interpolated first and kept, for it
- * serves several rows of outputs. Nearest moves elements of any type by their size. */
+ * serves several rows of outputs. Short rows, of many planes, are sums over taps instead: a row costs the same in calls
+ * however few elements it has. Nearest moves elements of any type by their size. */
 #include "ops/op.h"
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/copy.h"
 #include "ops/element.h"
+#include "ops/image/taps.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
 
@@ -18,6 +20,10 @@
 
 enum {
     SHORT_ROW = 384,        /* bytes */
+    GROUP = 64,             /* planes that a list of taps is made for */
+    FEW_PLANES = 8,         /* not worth a list */
+    GRAIN = 1 << 17,        /* products that are worth a slice of work */
+    MOST_ROWS = 16,         /* of inputs that a row of outputs may be made of at once */
     FLOAT_INDICES = 1 << 24 /* floats hold them all */
 };
 
@@ -31,8 +37,11 @@ typedef struct axis_map {
 
 typedef struct resize {
     const lnt_row_kernels *row;
+    int64_t planes; /* of the axes before the first that changes */
+    int64_t plane;  /* elements of one in the input */
+    int64_t lines;  /* rows of outputs of one */
     unsigned n_outer;
-    axis_map outer[LNT_MAX_RANK];
+    axis_map outer[LNT_MAX_RANK]; /* of a plane; `along` behind them */
     axis_map along;    /* the innermost axis that changes */
     int64_t unit;      /* elements behind it, which do not change */
     int64_t rows;      /* of outputs */
@@ -45,6 +54,8 @@ typedef struct resize {
     uint8_t extrapolated[8]; /* as an element, for nearest */
     size_t size;             /* bytes of an element */
     unsigned slots;      /* for interpolated rows that are kept, as many as an output row depends on; or 0 */
+    unsigned taps;       /* of an output, if outputs are sums over taps; or 0 */
+    int64_t block;       /* rows of outputs whose taps are listed at a time */
     size_t thread_bytes; /* scratch: where the kept rows are in the input, the rows; or a row of inputs */
 } resize;
 
@@ -69,6 +80,58 @@ typedef enum transform {
 #include "ops/image/resize.inc.h"
 #include "ops/real_double.h"
 #include "ops/image/resize.inc.h"
+
+/* ---- short rows ---- */
+
+/* The taps of a row of outputs of a plane. */
+static void row_taps(const resize *p, int64_t row, lnt_tap_float *tap)
+{
+    const axis_map *along = &p->along;
+    const float *weight = along->weight;
+    lnt_tap_float outer[MOST_ROWS] = {{0, 1}};
+    unsigned n = 1;
+    for (unsigned d = p->n_outer; d-- > 0; row /= p->outer[d].out) {
+        const axis_map *a = &p->outer[d];
+        const int64_t entry = row % a->out * a->taps;
+        /* The first last: the others are made of those there are. */
+        for (unsigned t = a->taps * n; t-- > 0;) {
+            const lnt_tap_float *of = &outer[t % n];
+            outer[t].at = of->at + a->index[entry + t / n] * a->stride;
+            outer[t].weight = of->weight * ((const float *)a->weight)[entry + t / n];
+        }
+        n *= a->taps;
+    }
+    for (int64_t e = 0; e < along->out * along->taps; e++)
+        for (unsigned t = 0; t < n; t++, tap++) {
+            tap->at = outer[t].at + along->index[e];
+            tap->weight = outer[t].weight * weight[e];
+        }
+}
+
+/* Rows of the planes of a group, side by side; one group's behind the other's. */
+static lnt_status sum_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const resize_job *j = arg;
+    const resize *p = j->p;
+    const int64_t out = p->along.out;
+    int64_t rows;
+    lnt_taps_float taps;
+    taps.onto = false;
+    (void)k, (void)thread;
+    for (int64_t i = 0; i < LNT_TAPS_POINTS; i++)
+        taps.count[i] = p->taps;
+    for (int64_t o = begin; o < end; o += rows) {
+        const int64_t first = o / p->lines * GROUP, line = o % p->lines;
+        rows = lnt_least(lnt_least(end - o, p->lines - line), p->block);
+        taps.points = rows * out;
+        for (int64_t r = 0; r < rows; r++)
+            row_taps(p, line + r, taps.tap + r * out * p->taps);
+        lnt_sum_taps_float(&taps, (const float *)j->x + first * p->plane, p->plane,
+                           (float *)j->y + (first * p->lines + line) * out, p->lines * out,
+                           lnt_least(p->planes - first, GROUP));
+    }
+    return LNT_OK;
+}
 
 /* ---- nearest ---- */
 
@@ -112,7 +175,7 @@ static int64_t source_rows(const resize *p, int64_t o)
             return -1;
         offset += at * p->outer[d].stride;
     }
-    return offset;
+    return offset + o * p->plane;
 }
 
 /* An image of rows twice as long, and twice as many. */
@@ -175,6 +238,10 @@ static lnt_status run_interpolate(lnt_kernel *k, const lnt_step *s)
     resize_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s)};
     if (p->along.out * p->unit == 0) /* rows without elements: nor is there scratch memory */
         return LNT_OK;
+    if (p->taps)
+        return lnt_parallel(k, (p->planes + GROUP - 1) / GROUP * p->lines,
+                            1 + GRAIN / (p->taps * p->along.out * lnt_least(p->planes, GROUP)), sum_rows,
+                            &job);
     return lnt_parallel(k, p->rows, 1 + 8192 / (p->along.out * p->unit + 1),
                         s->in[0]->dtype == LNT_DOUBLE ? interpolate_double : interpolate_float, &job);
 }
@@ -395,7 +462,7 @@ static void fill_taps(const method *m, const axis_map *a, double scale, double x
 }
 
 /* An axis that does not change. */
-static bool stays(const lnt_site *site, const request *r, unsigned d)
+static __attribute__((noinline)) bool stays(const lnt_site *site, const request *r, unsigned d)
 {
     return r->out[d] == site->in[0]->dims[d] && (r->scale[d] == 1 || !r->active[d]) &&
            (!crops(site) || (r->roi[0][d] == 0 && r->roi[1][d] == 1));
@@ -467,7 +534,7 @@ static void axes_as_stored(const lnt_operand *x, unsigned order[LNT_MAX_RANK])
         order[x->rank - 1] = 1;
 }
 
-/* Splits the axes into outer ones, the innermost that changes, and the unit behind it. */
+/* Splits the axes into those of planes, outer ones, the innermost that changes, and the unit behind it. */
 static lnt_status bind_axes(lnt_site *site, const method *m, const request *r, resize *p)
 {
     const lnt_operand *x = site->in[0];
@@ -475,29 +542,46 @@ static lnt_status bind_axes(lnt_site *site, const method *m, const request *r, r
     int64_t strides[LNT_MAX_RANK] = {0};
     lnt_operand_strides(x, strides);
     axes_as_stored(x, order);
-    p->unit = p->rows = 1;
+    p->unit = p->rows = p->planes = 1;
     while (n > 1 && stays(site, r, order[n - 1]))
         p->unit *= x->dims[order[--n]];
     for (unsigned i = 0; i < n; i++) {
         const unsigned d = order[i];
-        axis_map *a = i + 1 == n ? &p->along : &p->outer[p->n_outer++];
+        axis_map *a = &p->outer[p->n_outer];
+        if (p->n_outer == 0 && i + 1 < n && stays(site, r, d)) {
+            p->planes *= x->dims[d];
+            p->plane = strides[d];
+            continue;
+        }
         *a = (axis_map){.in = x->dims[d], .out = r->out[d], .stride = strides[d]};
         LNT_TRY(fill_axis(site, m, r, d, a));
-        if (i + 1 < n)
-            p->rows *= a->out;
+        if (i + 1 == n)
+            p->along = *a;
+        else
+            p->n_outer++, p->rows *= a->out;
     }
+    p->lines = p->rows;
+    p->rows *= p->planes;
     return LNT_OK;
 }
 
-/* Are rows interpolated before they are mixed, and how much memory does a thread need for them? */
+/* Are outputs sums over taps, or rows interpolated before they are mixed, and how much memory does a thread need for
+ * them? */
 static void plan_rows(resize *p, size_t real)
 {
-    enum { MOST_ROWS = 16 };
+    enum { CALL = 50 /* what a row costs besides, in products */ };
     size_t rows = 1;
     bool more = false;
     for (unsigned i = 0; i < p->n_outer && rows <= MOST_ROWS; i++) {
         rows *= p->outer[i].taps;
         more |= p->outer[i].out > p->outer[i].in;
+    }
+    const int64_t out = p->along.out, products = out * p->along.taps;
+    if (p->planes >= FEW_PLANES && p->unit == 1 && !p->crops && real == sizeof(float) && rows <= MOST_ROWS &&
+        out > 0 && out <= LNT_TAPS_POINTS && products * (int64_t)rows <= LNT_TAPS &&
+        products * (int64_t)(rows - 1) < CALL * (int64_t)rows) {
+        p->taps = p->along.taps * (unsigned)rows;
+        p->block = lnt_least(LNT_TAPS_POINTS / out, LNT_TAPS / (out * p->taps));
     }
     p->slots = more && rows <= MOST_ROWS ? (unsigned)rows : 0;
     const int64_t elements = (p->slots ? p->along.out * p->slots : p->along.in) * p->unit;
@@ -525,6 +609,7 @@ static __attribute__((noinline)) bool doubles_axis(const axis_map *a)
 
 static void bind_nearest(resize *p)
 {
+    const int64_t size = (int64_t)p->size;
     int64_t elements = p->unit;
     p->doubles = p->unit == 1 && doubles_axis(&p->along);
     p->doubles_rows = p->doubles && p->along.out * (int64_t)p->size <= SHORT_ROW && p->n_outer &&
@@ -535,6 +620,7 @@ static void bind_nearest(resize *p)
     elements *= p->along.out;
     for (unsigned d = p->n_outer; d-- > 0; elements *= p->outer[d].out)
         p->copies = p->copies && copies_axis(p, &p->outer[d], elements);
+    lnt_copy_axis(&p->copy, p->planes, elements * size, p->plane * size);
     if (p->copies)
         lnt_copy_settle(&p->copy);
 }

@@ -83,7 +83,7 @@ static bool NAME(mix_rows)(const resize *p, const R *x, int64_t o, R *to, char *
             return false;
     }
     for (bool more = true; more;) {
-        int64_t offset = 0;
+        int64_t offset = o * p->plane;
         unsigned slot = 0;
         R weight = 1;
         for (unsigned d = 0; d < p->n_outer; d++) {
