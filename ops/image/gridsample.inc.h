@@ -16,9 +16,11 @@ static R NAME(position)(const gridsample *p, R n, int64_t extent)
 {
     const R d = (R)extent, low = p->align_corners ? 0 : (R)-0.5, high = p->align_corners ? d - 1 : d - (R)0.5;
     R x = p->align_corners ? (n + 1) / 2 * (d - 1) : ((n + 1) * d - 1) / 2;
-    if (p->kind == NEAREST)
-        x = (R)rint((double)x);
-    if (x < low || x > high) {
+    if (p->kind == NEAREST) { /* half to even, as rint has it; beyond all extents it does not matter */
+        const double shift = 0x1.8p52;
+        x = (R)((double)x + shift - shift);
+    }
+    if (p->padding != ZEROS && (x < low || x > high)) {
         if (p->padding == BORDER && p->kind != CUBIC) /* cubic: each element by itself, as PyTorch has it */
             x = x < 0 ? 0 : x > d - 1 ? d - 1 : x;
         else if (p->padding == REFLECTION)
@@ -59,13 +61,19 @@ static void NAME(weights)(const gridsample *p, R f, R *w)
     }
 }
 
-/* The elements that count along one axis at grid coordinate n. Returns their number. */
+/* The elements that count along one axis at grid coordinate n. Returns their number; of nearest there is one in any
+ * case, to be left out or not. */
 static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(lnt_tap) * tap)
 {
     const R x = NAME(position)(p, n, extent);
     const int64_t cut = (int64_t)x, base = cut - ((R)cut > x);
     R w[4];
     unsigned count = 0;
+    if (p->kind == NEAREST &&
+        p->padding == ZEROS) { /* no jump: whether a point is inside is hard to foretell */
+        tap[0] = (NAME(lnt_tap)){base, 1};
+        return (uint64_t)base < (uint64_t)extent;
+    }
     if (p->kind == LINEAR && base >= 0 && base < extent - 1) {
         tap[0] = (NAME(lnt_tap)){base, 1 - (x - (R)base)};
         tap[1] = (NAME(lnt_tap)){base + 1, x - (R)base};
@@ -87,6 +95,11 @@ static unsigned NAME(point_taps)(const gridsample *p, const R *point, NAME(lnt_t
     for (unsigned d = 1; d < p->axes; d++) {
         NAME(lnt_tap) along[4];
         const unsigned count = NAME(axis_taps)(p, point[p->axes - 1 - d], p->extent[d], along);
+        if (p->taps == 1) {
+            tap->at = tap->at * p->extent[d] + along->at;
+            n &= count;
+            continue;
+        }
         /* From the last on: their places are behind those of the taps they come from. */
         for (unsigned i = n; i-- > 0;) {
             const NAME(lnt_tap) from = tap[i];
