@@ -14,7 +14,11 @@
 #include <string.h>
 
 enum { MAX, AVERAGE, LP };
-enum { ROWS_MAX = 32 /* joined at a time */, GRAIN = 16384 /* elements worth a thread's while */ };
+enum {
+    ROWS_MAX = 32, /* joined at a time */
+    A_CALL = 8,    /* elements that cost as much */
+    GRAIN = 16384  /* elements worth a thread's while */
+};
 
 typedef struct pool {
     const lnt_row_kernels *row;

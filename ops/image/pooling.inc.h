@@ -315,7 +315,12 @@ static lnt_status NAME(plain_images)(lnt_kernel *k, void *arg, int64_t begin, in
         R *y = (R *)j->y + i;
         if (p->kind == MAX)
             *y = ROW(p)->max(x, n);
-        else if (p->kind == AVERAGE)
+        else if (p->kind == AVERAGE && n < A_CALL) {
+            R sum = 0;
+            for (int64_t e = 0; e < n; e++)
+                sum += x[e];
+            *y = sum / (R)n;
+        } else if (p->kind == AVERAGE)
             *y = ROW(p)->sum(x, n) / (R)n;
         else {
             *y = p->order == 1 ? ROW(p)->sum_abs(x, n) : p->order == 2 ? ROW(p)->sum_squares(x, n) : 0;
