@@ -571,11 +571,8 @@ static void plan_rows(resize *p, size_t real)
 {
     enum { CALL = 50 /* what a row costs besides, in products */ };
     size_t rows = 1;
-    bool more = false;
-    for (unsigned i = 0; i < p->n_outer && rows <= MOST_ROWS; i++) {
+    for (unsigned i = 0; i < p->n_outer && rows <= MOST_ROWS; i++)
         rows *= p->outer[i].taps;
-        more |= p->outer[i].out > p->outer[i].in;
-    }
     const int64_t out = p->along.out, products = out * p->along.taps;
     if (p->planes >= FEW_PLANES && p->unit == 1 && !p->crops && real == sizeof(float) && rows <= MOST_ROWS &&
         out > 0 && out <= LNT_TAPS_POINTS && products * (int64_t)rows <= LNT_TAPS &&
@@ -583,7 +580,11 @@ static void plan_rows(resize *p, size_t real)
         p->taps = p->along.taps * (unsigned)rows;
         p->block = lnt_least(LNT_TAPS_POINTS / out, LNT_TAPS / (out * p->taps));
     }
-    p->slots = more && rows <= MOST_ROWS ? (unsigned)rows : 0;
+    /* Rows are kept for the next ones along the last outer axis; of those before it each has as many to itself. */
+    const axis_map *last = &p->outer[p->n_outer ? p->n_outer - 1 : 0];
+    p->slots = p->n_outer && rows <= MOST_ROWS && last->out > last->in * ((int64_t)rows / last->taps)
+                   ? (unsigned)rows
+                   : 0;
     const int64_t elements = (p->slots ? p->along.out * p->slots : p->along.in) * p->unit;
     p->thread_bytes = lnt_round_up(p->slots * sizeof(int64_t) + (size_t)elements * real, LNT_ALIGN);
 }
