@@ -136,18 +136,19 @@ static lnt_status sum_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
 /* ---- nearest ---- */
 
 #define PICK(type)                                                                                           \
-    for (int64_t o = 0; o < a->out; o++)                                                                     \
-        if (a->index[o] >= 0)                                                                                \
-            ((type *)y)[o] = ((const type *)x)[a->index[o]];                                                 \
+    for (int64_t o = 0; o < n; o++)                                                                          \
+        if (index[o] >= 0)                                                                                   \
+            ((type *)y)[o] = ((const type *)x)[index[o]];                                                    \
         else                                                                                                 \
             memcpy(y + o * (int64_t)sizeof(type), p->extrapolated, sizeof(type));
 
 static void pick_row(const resize *p, const char *x, char *y)
 {
-    const axis_map *a = &p->along;
+    const int32_t *index = p->along.index;
+    const int64_t n = p->along.out;
     const size_t bytes = p->size * (size_t)p->unit;
     if (p->doubles) {
-        lnt_repeat_twice(y, 0, x, a->in, p->size);
+        lnt_repeat_twice(y, 0, x, p->along.in, p->size);
         return;
     }
     switch (p->unit == 1 ? p->size : 0) {
@@ -157,9 +158,9 @@ static void pick_row(const resize *p, const char *x, char *y)
     case 8: PICK(uint64_t) return;
     default: break;
     }
-    for (int64_t o = 0; o < a->out; o++, y += bytes) {
-        if (a->index[o] >= 0)
-            memcpy(y, x + (size_t)a->index[o] * bytes, bytes);
+    for (int64_t o = 0; o < n; o++, y += bytes) {
+        if (index[o] >= 0)
+            memcpy(y, x + (size_t)index[o] * bytes, bytes);
         else
             lnt_fill(y, p->unit, p->extrapolated, p->size);
     }
