@@ -33,3 +33,32 @@ def test_nearest(tmp_path, dtype, transform, nearest, given):
     model = b.model("nearest")
     model.opset_import[0].version = 19
     check_against_reference(tmp_path, model, feeds, "--max-rel", "0")
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("transform", ["half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize("shape, to", [([2, 64, 10, 7], [5, 3]), ([1, 70, 9, 10], [23, 17]), ([3, 50, 14], [21]),
+                                       ([1, 8, 40, 10], [80, 30]), ([2, 3, 9, 33], [30, 60])])
+def test_planes_side_by_side(tmp_path, shape, to, transform, mode):
+    """Short rows of many planes are sums over taps; groups and lists of them end within a plane, too."""
+    if mode == "cubic" and len(to) != 2:
+        pytest.skip("onnxruntime has cubic for images alone")
+    b = Builder(19)
+    x = b.input("x", TensorProto.FLOAT, shape)
+    sizes = b.constant(np.array(shape[:2] + to, np.int64))
+    b.output(b.op("Resize", x, "", "", sizes, mode=mode, coordinate_transformation_mode=transform), "y", [None] * len(shape))
+    model = b.model("planes")
+    model.opset_import[0].version = 19
+    check_against_reference(tmp_path, model, {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)})
+
+
+@pytest.mark.parametrize("shape, to", [([1, 2, 6, 9, 5], [9, 5, 10]), ([1, 2, 6, 5, 5], [9, 20, 10]), ([2, 8, 6, 7, 8], [3, 9, 12])])
+def test_volumes(tmp_path, shape, to):
+    """Rows of inputs are kept where the next rows along the last outer axis use them, and else are mixed first."""
+    b = Builder(19)
+    x = b.input("x", TensorProto.FLOAT, shape)
+    sizes = b.constant(np.array(shape[:2] + to, np.int64))
+    b.output(b.op("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode="half_pixel"), "y", [None] * 5)
+    model = b.model("volumes")
+    model.opset_import[0].version = 19
+    check_against_reference(tmp_path, model, {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)})
