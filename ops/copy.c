@@ -108,7 +108,7 @@ static bool shuffle_dense(interleave_fn interleave, char *dst, const char *src, 
 {
     enum { MOST = 512 };
     char part[2][MOST];
-    if (bytes > MOST || bytes % 32 != 0 || columns > 16 || (columns & (columns - 1)) != 0)
+    if (bytes > MOST || bytes % 32 != 0 || columns < 2 || columns > 16 || (columns & (columns - 1)) != 0)
         return false;
     for (bool odd = false; columns > 1; columns /= 2, odd = !odd) {
         interleave(columns == 2 ? dst : part[odd], src, bytes / 2);
