@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/copy.h"
 #include "ops/element.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
@@ -24,7 +25,12 @@ typedef struct operands {
     bool centered;
 } operands;
 
-enum { NONE = 255 };
+enum {
+    NONE = 255,
+    SHORT =
+        24, /* the moments of rows of floats up to that are those of columns, which they are turned into, */
+    TOGETHER = 64 /* so many at a time */
+};
 
 static const operands family[] = {
     {LNT_ID_LayerNormalization, 0, NONE, 1, 2, NONE, 1, 2, NONE, true},
@@ -51,6 +57,24 @@ typedef struct norm_job {
     const void *x, *skip, *scale, *bias, *skip_bias;
     void *y, *mean, *factor, *sum, *scratch;
 } norm_job;
+
+/* Means, unless they are to be 0, and mean squared distances from them, of w short rows. */
+static void moments_of_short(const norm *p, const float *x, int64_t w, float *moments)
+{
+    float *mean = memset(moments, 0, 2 * TOGETHER * sizeof *moments), *spread = moments + TOGETHER;
+    float turned[SHORT * TOGETHER];
+    const int64_t size = p->n * w;
+    const float part = 1 / (float)p->n;
+    lnt_turn(turned, w, x, p->n, w, p->n, sizeof *x);
+    for (int64_t at = 0; p->centered && at < size; at += w)
+        p->row->add(mean, turned + at, w);
+    p->row->shift_scale(mean, mean, w, 0, part, 0);
+    for (int64_t at = 0; at < size; at += w) {
+        p->row->subtract(turned + at, mean, turned + at, w);
+        p->row->add_squares(spread, turned + at, w);
+    }
+    p->row->shift_scale(spread, spread, w, 0, part, 0);
+}
 
 #include "ops/real_float.h"
 #include "ops/rows/layernorm.inc.h"
