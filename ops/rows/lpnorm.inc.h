@@ -1,20 +1,28 @@
 /* lpnorm.inc.h — LpNormalization, MeanVarianceNormalization and LRN in one type, R; included by lpnorm.c with
  * R, NAME and ROW. */
 
-/* Columns [column, column + w) of one slice [n][inner]: divided by their norms; 0 where the norm is 0. */
-static void NAME(lp_columns)(const lpnorm *p, const R *x, R *y, int64_t w)
+/* w columns of n rows, `step` elements apart: divided by their norms; 0 where the norm is 0. Short rows side by side
+ * are taken several (fold) as one. */
+static void NAME(lp_columns)(const lpnorm *p, const R *x, R *y, int64_t step, int64_t w)
 {
     R norm[BLOCK] = {0};
-    for (int64_t i = 0; i < p->n; i++)
-        (p->order == 1 ? ROW(p)->add_abs : ROW(p)->add_squares)(norm, x + i * p->inner, w);
+    const int64_t fold = step == w ? lnt_least(BLOCK / w, p->n) : 1;
+    for (int64_t i = 0; i < p->n; i += fold)
+        (p->order == 1 ? ROW(p)->add_abs : ROW(p)->add_squares)(norm, x + i * step,
+                                                                w * lnt_least(fold, p->n - i));
+    for (int64_t c = w; c < fold * w; c += w)
+        ROW(p)->add(norm, norm + c, w);
     for (int64_t c = 0; c < w; c++) {
         const R length = p->order == 1 ? norm[c] : (R)sqrt((double)norm[c]);
         norm[c] = length == 0 ? 0 : 1 / length;
     }
-    for (int64_t i = 0; i < p->n; i++) {
+    for (int64_t c = w; c < fold * w; c++)
+        norm[c] = norm[c - w];
+    for (int64_t i = 0; i < p->n; i += fold) {
+        const int64_t width = w * lnt_least(fold, p->n - i);
         if (y != x)
-            memcpy(y + i * p->inner, x + i * p->inner, (size_t)w * sizeof *x);
-        ROW(p)->multiply(y + i * p->inner, norm, w);
+            memcpy(y + i * step, x + i * step, (size_t)width * sizeof *x);
+        ROW(p)->multiply(y + i * step, norm, width);
     }
 }
 
@@ -33,11 +41,12 @@ static lnt_status NAME(lp)(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
         const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
-        const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
+        const R *x = (const R *)j->x + at;
+        R *y = (R *)j->y + at;
         if (p->inner == 1)
-            NAME(lp_row)(p, (const R *)j->x + at, (R *)j->y + at);
+            NAME(lp_row)(p, x, y);
         else
-            NAME(lp_columns)(p, (const R *)j->x + at, (R *)j->y + at, w);
+            NAME(lp_columns)(p, x, y, p->inner, lnt_least(BLOCK, p->inner - column));
     }
     return LNT_OK;
 }
@@ -68,24 +77,6 @@ static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
-/* Elements that are not contiguous, one by one. */
-static void NAME(mvn_scattered)(const lpnorm *p, const R *x, R *y)
-{
-    double mean = 0, spread = 0;
-    for (int64_t i = 0; i < p->n; i++)
-        mean += (double)x[lnt_axes_offset(&p->reduced, i)];
-    mean /= (double)p->n;
-    for (int64_t i = 0; i < p->n; i++) {
-        const double d = (double)x[lnt_axes_offset(&p->reduced, i)] - mean;
-        spread += d * d;
-    }
-    const double factor = 1 / (sqrt(spread / (double)p->n) + 1e-9);
-    for (int64_t i = 0; i < p->n; i++) {
-        const int64_t at = lnt_axes_offset(&p->reduced, i);
-        y[at] = (R)(((double)x[at] - mean) * factor);
-    }
-}
-
 /* Rows of p->run elements; their means and variances are joined. */
 static void NAME(mvn_rows)(const lpnorm *p, const R *x, R *y)
 {
@@ -114,7 +105,7 @@ static lnt_status NAME(mvn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
         const int64_t at = lnt_axes_offset(&p->kept, item);
-        (p->run > 1 ? NAME(mvn_rows) : NAME(mvn_scattered))(p, (const R *)j->x + at, (R *)j->y + at);
+        NAME(mvn_rows)(p, (const R *)j->x + at, (R *)j->y + at);
     }
     return LNT_OK;
 }
