@@ -6,7 +6,7 @@
 #include "ops/data/data.h"
 #include "ops/gemm/einsum.h"
 #include "ops/number.h"
-#include "ops/rows/row.h"
+#include "ops/rows/reduce.h"
 
 #include <string.h>
 
@@ -87,8 +87,8 @@ static lnt_status meet_extent(const lnt_site *site, lnt_equation *e, uint8_t lab
     return LNT_OK;
 }
 
-static lnt_status read_operands(const lnt_site *site, lnt_equation *e, const char *text, const char *end,
-                                int *ellipsis)
+__attribute__((cold)) static lnt_status read_operands(const lnt_site *site, lnt_equation *e, const char *text,
+                                                      const char *end, int *ellipsis)
 {
     *ellipsis = 0;
     e->n_operands = 0;
@@ -116,7 +116,7 @@ static lnt_status read_operands(const lnt_site *site, lnt_equation *e, const cha
 }
 
 /* Output of an equation without "->": the ellipsis, then letters that occur once, in alphabetical order. */
-static void implicit_output(const lnt_equation *e, int ellipsis, lnt_term *out)
+__attribute__((cold)) static void implicit_output(const lnt_equation *e, int ellipsis, lnt_term *out)
 {
     unsigned uses[UINT8_MAX + 1] = {0}; /* by label: letters and the axes of the ellipsis */
     out->rank = 0;
@@ -131,7 +131,7 @@ static void implicit_output(const lnt_equation *e, int ellipsis, lnt_term *out)
             out->label[out->rank++] = (uint8_t)c;
 }
 
-static lnt_status read_equation(const lnt_site *site, lnt_equation *e)
+__attribute__((cold)) static lnt_status read_equation(const lnt_site *site, lnt_equation *e)
 {
     const char *text = lnt_attr_s(site->node, "equation", ""), *arrow = strstr(text, "->");
     const char *end = text + strlen(text);
@@ -377,6 +377,24 @@ static bool sums_dense_floats(const lnt_site *site, const einsum_params *p)
     return site->in[0]->dtype == LNT_FLOAT && (one || two) && p->step[0][inner] == 1;
 }
 
+/* Axes of the only operand that are summed, where the others are the output's in its order: else 0. */
+__attribute__((cold)) static uint32_t summed_axes(const lnt_equation *e)
+{
+    const lnt_term *term = &e->operand[0];
+    uint32_t mask = 0;
+    unsigned next = 0;
+    if (e->n_operands != 1 || term->rank != e->n)
+        return 0;
+    for (unsigned d = 0; d < term->rank; d++) {
+        const unsigned label = find_label(e, term->label[d]);
+        if (label >= e->n_out)
+            mask |= 1u << d;
+        else if (label != next++)
+            return 0;
+    }
+    return mask;
+}
+
 lnt_status lnt_bind_einsum(lnt_site *site)
 {
     lnt_equation e;
@@ -385,6 +403,9 @@ lnt_status lnt_bind_einsum(lnt_site *site)
     LNT_TRY(lnt_einsum_bind_product(site, &e, &done));
     if (done)
         return LNT_OK;
+    const uint32_t mask = summed_axes(&e);
+    if (mask)
+        return lnt_bind_reduce_sum(site, mask);
     if (e.n == 0) /* scalars only: one loop of one turn */
         e.extent[e.n++] = 1;
     einsum_params *p = lnt_bind_params(site, sizeof *p);

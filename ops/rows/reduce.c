@@ -2,15 +2,20 @@
  *
  * Neighboring axes of one kind are joined, so that a tensor is a sequence of kept and reduced axes in turn.
  * If the innermost one is reduced, whole rows are reduced to a number each; if it is kept, rows are added up
- * into a block of columns, and so are many short rows, transposed. Either way memory is read once, in order. */
+ * into a block of columns, and so are many short rows, transposed. Either way memory is read once, in order. Nothing
+ * is reduced where all those axes have an extent of 1. */
 #include "ops/rows/reduce.h"
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/copy.h"
 #include "ops/element.h"
 
+#include <string.h>
+
 enum {
-    SHORT_ROW = 32, /* rows up to that are turned where there are many */
+    SHORT_ROW = 32,   /* rows up to that are turned where there are many */
+    SHORT_BLOCK = 64, /* and rows with what is kept behind them, up to that */
     FEW_ROWS = 16,
     FOLDED = 256 /* elements of short rows that are taken as one */
 };
@@ -24,24 +29,65 @@ static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
     return lnt_parallel(k, p->n_kept * lnt_reduce_blocks(p), 1 + 32768 / (work + 1), p->task, &job);
 }
 
+void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n)
+{
+    char by_column[LNT_REDUCE_BLOCK * sizeof(int64_t)];
+    const size_t size = lnt_dtype_size(p->dtype);
+    if (p->behind == 1)
+        return;
+    memcpy(by_column, y, (size_t)n * size);
+    lnt_turn(y, p->behind, by_column, n / p->behind, p->behind, n / p->behind, size);
+}
+
 /* ---- bind ---- */
 
-/* How the innermost of these axes are reduced; the number of those before them. */
-static unsigned set_way(lnt_reduce *p, const lnt_axes *joined, const bool *reduced)
+/* Rows of p->inner elements, p->behind results each, are turned where `lines` of them are side by side. Where those are
+ * few, so are as many of the `repeats` of them that are reduced as there is room for. */
+__attribute__((cold)) static bool turn(lnt_reduce *p, int64_t lines, int64_t repeats)
+{
+    int64_t fold = 1;
+    if (p->count == 0 || p->inner * lines == 0)
+        return false;
+    const int64_t most = lnt_least(LNT_REDUCE_BLOCK / p->behind, LNT_REDUCE_ROOM / p->inner);
+    if (lines < FEW_ROWS)
+        for (fold = lnt_least(most / lines, repeats); repeats % fold != 0;)
+            fold--;
+    if (lines * fold < FEW_ROWS)
+        return false;
+    p->way = TURNED;
+    p->columns = lines * p->behind;
+    p->block = fold > 1 ? p->columns : (most & -16) * p->behind;
+    p->rows = p->inner / p->behind;
+    p->fold = fold;
+    return true;
+}
+
+/* How the innermost of these axes are reduced; the number of those before them, of which less may be left. */
+__attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, const bool *reduced)
 {
     unsigned left = joined->n;
-    p->inner = p->rows = p->fold = p->columns = p->block = 1;
+    p->inner = p->behind = p->rows = p->fold = p->columns = p->block = 1;
     p->way = ALONG;
     if (left == 0)
         return 0;
     p->inner = joined->extent[--left];
     if (reduced[left]) {
-        if (p->inner > SHORT_ROW || left == 0 || joined->extent[left - 1] < FEW_ROWS || p->count == 0)
+        if (p->inner > SHORT_ROW || left == 0 ||
+            !turn(p, joined->extent[left - 1], left > 1 ? joined->extent[left - 2] : 1))
             return left;
-        p->way = TURNED;
-        p->columns = joined->extent[--left];
-        p->block = lnt_least(LNT_REDUCE_BLOCK, LNT_REDUCE_ROOM / p->inner) & -16;
-        return left;
+        if (p->fold > 1) {
+            joined->extent[left - 2] /= p->fold;
+            joined->stride[left - 2] *= p->fold;
+        }
+        return left - 1;
+    }
+    if (left > 1 && p->inner * joined->extent[left - 1] <= SHORT_BLOCK) {
+        p->behind = p->inner;
+        p->inner *= joined->extent[left - 1];
+        if (turn(p, joined->extent[left - 2], 1))
+            return left - 2;
+        p->inner = p->behind;
+        p->behind = 1;
     }
     p->way = ACROSS;
     p->columns = p->inner;
@@ -54,7 +100,7 @@ static unsigned set_way(lnt_reduce *p, const lnt_axes *joined, const bool *reduc
 }
 
 /* Splits the input's extents into p's axes; mask: bit d set where axis d is reduced. */
-static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
+__attribute__((cold)) static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
 {
     lnt_axes joined = {0};
     bool kind[LNT_MAX_RANK] = {0};
@@ -84,7 +130,7 @@ static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
 }
 
 /* Axes to reduce, as a bit mask; LNT_UNKNOWN while they are not known. */
-static lnt_status axes_mask(const lnt_site *site, uint32_t *mask)
+__attribute__((cold)) static lnt_status axes_mask(const lnt_site *site, uint32_t *mask)
 {
     int64_t list[LNT_MAX_RANK];
     unsigned n = LNT_MAX_RANK, axis;
@@ -145,6 +191,35 @@ static lnt_status bind_mask(const lnt_site *site, uint32_t *mask)
                : status;
 }
 
+__attribute__((cold)) static lnt_status bind_axes(lnt_site *site, uint32_t mask, unsigned kind,
+                                                  unsigned finish)
+{
+    const lnt_operand *x = site->in[0];
+    const bool extreme = kind == MAX || kind == MIN, squares = kind == SUM_SQUARES || kind == SUM_ABS;
+    lnt_reduce *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->kind = kind;
+    p->finish = finish;
+    p->dtype = (lnt_dtype)x->dtype;
+    if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && extreme))
+        return lnt_bind_unsupported_type(site, p->dtype);
+    p->row = site->kernels->row;
+    p->cells = site->kernels->cells;
+    p->kernels = site->kernels;
+    set_axes(p, x, mask);
+    p->task = lnt_is_floating(p->dtype) && p->dtype != LNT_DOUBLE ? lnt_reduce_float(p) : lnt_reduce_typed(p);
+    site->step->run = run_reduce;
+    if (p->count == 1 && !squares && finish <= FINISH_MEAN && p->dtype != LNT_BOOL)
+        lnt_bind_view(site, 0, 0, 0); /* if it can be one */
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_reduce_sum(lnt_site *site, uint32_t mask)
+{
+    return bind_axes(site, mask, SUM, FINISH_NONE);
+}
+
 lnt_status lnt_bind_reduce(lnt_site *site)
 {
     static const struct {
@@ -156,27 +231,10 @@ lnt_status lnt_bind_reduce(lnt_site *site)
         {LNT_ID_ReduceProd, PRODUCT, FINISH_NONE},     {LNT_ID_ReduceL1, SUM_ABS, FINISH_NONE},
         {LNT_ID_ReduceL2, SUM_SQUARES, FINISH_SQRT},   {LNT_ID_ReduceLogSum, SUM, FINISH_LOG},
         {LNT_ID_ReduceLogSumExp, SUM_EXP, FINISH_LOG}, {LNT_ID_ReduceSumSquare, SUM_SQUARES, FINISH_NONE}};
-    const lnt_operand *x = site->in[0];
     uint32_t mask;
-    lnt_reduce *p = lnt_bind_params(site, sizeof *p);
-    if (!p)
-        return LNT_E_MEMORY;
     LNT_TRY(bind_mask(site, &mask));
-    for (unsigned i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (table[i].id != site->node->op->id)
-            continue;
-        p->kind = table[i].kind;
-        p->finish = table[i].finish;
-    }
-    const bool extreme = p->kind == MAX || p->kind == MIN;
-    p->dtype = (lnt_dtype)x->dtype;
-    if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && extreme))
-        return lnt_bind_unsupported_type(site, p->dtype);
-    p->row = site->kernels->row;
-    p->cells = site->kernels->cells;
-    p->kernels = site->kernels;
-    set_axes(p, x, mask);
-    p->task = lnt_is_floating(p->dtype) && p->dtype != LNT_DOUBLE ? lnt_reduce_float(p) : lnt_reduce_typed(p);
-    site->step->run = run_reduce;
-    return LNT_OK;
+    for (unsigned i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].id == site->node->op->id)
+            return bind_axes(site, mask, table[i].kind, table[i].finish);
+    return LNT_E_INTERNAL;
 }

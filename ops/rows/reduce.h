@@ -31,12 +31,13 @@ typedef struct lnt_reduce {
     lnt_axes kept,
         reduced; /* without the innermost axis and, unless whole rows are reduced, the one before it */
     enum {
-        ALONG,  /* the innermost axis is reduced, a row at a time, */
-        TURNED, /* or many short rows at once: they become columns */
-        ACROSS  /* the innermost axis is kept */
+        ALONG, /* the innermost axis is reduced, a row at a time, */
+        TURNED, /* or many short rows at once: they become columns, and so do what few kept elements follow them */
+        ACROSS /* the innermost axis is kept */
     } way;
-    int64_t inner;           /* extent of the innermost axis */
-    int64_t rows, fold;      /* ACROSS: extent of the reduced axis before it, rows taken together */
+    int64_t inner;      /* extent of the innermost axis; TURNED: elements of a row, */
+    int64_t behind;     /* of which so many neighbors are kept, each with its own result (else 1) */
+    int64_t rows, fold; /* not ALONG: reduced elements one behind the other, rows taken together */
     int64_t columns, block;  /* not ALONG: results side by side, and how many are computed at once */
     int64_t n_outer_reduced; /* items of reduced */
     int64_t n_kept;          /* items of kept */
@@ -57,6 +58,15 @@ typedef struct lnt_reduce_job {
     void *y;
 } lnt_reduce_job;
 
+/* Where the first element is that falls into results from `column` on of item o of `kept`. */
+static inline int64_t lnt_reduce_base(const lnt_reduce *p, int64_t o, int64_t column)
+{
+    return lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->rows : 1);
+}
+
+/* Results of rows that were turned, n elements of p->dtype, in the order of the output. */
+void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n);
+
 /* Items that the results of one item of `kept` make. */
 static inline int64_t lnt_reduce_blocks(const lnt_reduce *p)
 {
@@ -65,7 +75,10 @@ static inline int64_t lnt_reduce_blocks(const lnt_reduce *p)
 
 /* Tasks over p->n_kept * lnt_reduce_blocks(p) items, of float and halves and of all other types; the second fills in
  * what is its own of p. */
-lnt_task_fn lnt_reduce_float(const lnt_reduce *p);
-lnt_task_fn lnt_reduce_typed(lnt_reduce *p);
+__attribute__((cold)) lnt_task_fn lnt_reduce_float(const lnt_reduce *p);
+__attribute__((cold)) lnt_task_fn lnt_reduce_typed(lnt_reduce *p);
+
+/* The whole work of a bind function: output 0 is input 0 summed over the axes of the bit mask. */
+lnt_status lnt_bind_reduce_sum(lnt_site *site, uint32_t mask);
 
 #endif

@@ -159,6 +159,15 @@ static void flush(const lnt_reduce *p, unsigned kind, bundle *b, float *acc, int
     b->n = 1;
 }
 
+/* acc of `fold` times n columns to n, halves at a time. */
+static void fold_up(const lnt_reduce *p, unsigned kind, float *acc, int64_t fold, int64_t n)
+{
+    for (int64_t left = fold, half; left > 1; left -= half) {
+        half = left / 2;
+        join(p, kind, acc, acc + (left - half) * n, half * n);
+    }
+}
+
 /* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
  * several (p->fold) are taken as one and joined at the end, halves of them at a time: acc has room for n * fold. */
 static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
@@ -184,29 +193,28 @@ static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int
         }
     }
     flush(p, kind, &rows_in, acc, n * fold);
-    for (int64_t left = fold, half; left > 1; left -= half) {
-        half = left / 2;
-        join(p, kind, acc, acc + (left - half) * n, half * n);
-    }
+    fold_up(p, kind, acc, fold, n);
 }
 
-/* n short rows from element base on, side by side: turned they are columns. */
+/* n results of short rows from element base on, side by side: turned they are columns, in acc behind one another those
+ * of the same position in their rows. */
 static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
                           float *acc, const float *minus)
 {
     float buffer[LNT_REDUCE_ROOM], turned[LNT_REDUCE_ROOM], part[BLOCK];
     lnt_reduce columns = *p;
     columns.dtype = LNT_FLOAT;
-    columns.rows = p->inner;
-    columns.inner = n;
-    columns.n_outer_reduced = 1;
+    columns.inner = n * p->fold;
+    columns.fold = columns.n_outer_reduced = 1;
+    const int64_t lines = columns.inner / p->behind;
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
-        const int64_t at = base + lnt_axes_offset(&p->reduced, r);
-        lnt_turn(turned, n, fetch(p, x, at, n * p->inner, buffer), p->inner, n, p->inner, sizeof *turned);
-        reduce_columns(&columns, turned, 0, n, kind, r ? part : acc, minus);
+        const float *rows = fetch(p, x, base + lnt_axes_offset(&p->reduced, r), lines * p->inner, buffer);
+        lnt_turn(turned, lines, rows, p->inner, lines, p->inner, sizeof *turned);
+        reduce_columns(&columns, turned, 0, columns.inner, kind, r ? part : acc, minus);
         if (r)
-            join(p, kind, acc, part, n);
+            join(p, kind, acc, part, columns.inner);
     }
+    fold_up(p, kind, acc, p->fold, n);
 }
 
 /* n results from element base on into acc, which has room for a block. */
@@ -237,11 +245,12 @@ static lnt_status task_across(lnt_kernel *k, void *arg, int64_t begin, int64_t e
         float buffer[BLOCK];
         const int64_t o = item / blocks, column = item % blocks * p->block;
         const int64_t n = lnt_least(p->block, p->columns - column);
-        const int64_t base = lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->inner : 1);
+        const int64_t base = lnt_reduce_base(p, o, column);
         void *y = lnt_element_at(j->y, p->dtype, o * p->columns + column);
         reduce_block(p, j->x, base, n, in_place ? y : buffer);
         if (!in_place)
             lnt_cells_from_float(p->cells, p->dtype, buffer, y, n);
+        lnt_reduce_order(p, y, n);
     }
     return LNT_OK;
 }

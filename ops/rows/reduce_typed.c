@@ -57,16 +57,15 @@ static void reduce_row(const lnt_reduce *p, const void *x, const double *minus, 
     }
 }
 
-/* n columns of `rows` rows, which are `step` elements apart, into acc, joined with what is there where `more`.
- * Short rows are taken several (fold) as one: acc has room for n * fold. */
-static void reduce_columns(const lnt_reduce *p, const void *x, int64_t rows, int64_t step, int64_t n,
-                           const double *minus, bool more, void *acc)
+/* n columns of p->rows rows, which are `step` elements apart, into acc, joined with what is there where `more`.
+ * Short rows are taken several (fold) as one: acc has room for n * fold. There are `period` numbers to subtract. */
+static void reduce_columns(const lnt_reduce *p, const void *x, int64_t step, int64_t n, int64_t fold,
+                           const double *minus, int64_t period, bool more, void *acc)
 {
     _Alignas(16) char buffer[BLOCK * WIDEST];
-    const int64_t fold = p->fold;
-    for (int64_t i = 0; i < rows; i += fold) {
-        const int64_t width = n * lnt_least(fold, rows - i);
-        const void *row = prepare(p, lnt_element_at(x, p->dtype, i * step), width, minus, n, buffer);
+    for (int64_t i = 0; i < p->rows; i += fold) {
+        const int64_t width = n * lnt_least(fold, p->rows - i);
+        const void *row = prepare(p, lnt_element_at(x, p->dtype, i * step), width, minus, period, buffer);
         if (i == 0 && !more)
             memcpy(acc, row, (size_t)width * lnt_dtype_size(p->wide));
         else
@@ -79,16 +78,21 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
                          void *acc)
 {
     _Alignas(16) char turned[LNT_REDUCE_ROOM * WIDEST];
-    lnt_fill(acc, n * p->fold, p->of_nothing, lnt_dtype_size(p->wide));
+    if (p->count == 0)
+        lnt_fill(acc, n * p->fold, p->of_nothing, lnt_dtype_size(p->wide));
+    const bool turns = p->way == TURNED;
+    const int64_t width = turns ? n * p->fold : n, lines = width / p->behind;
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
         const void *from = lnt_element_at(x, p->dtype, base + lnt_axes_offset(&p->reduced, r));
         if (p->way == ALONG) {
             reduce_row(p, from, minus, r > 0, acc);
-        } else if (p->way == ACROSS) {
-            reduce_columns(p, from, p->rows, p->inner, n, minus, r > 0, acc);
         } else {
-            lnt_turn(turned, n, from, p->inner, n, p->inner, lnt_dtype_size(p->dtype));
-            reduce_columns(p, turned, p->inner, n, n, minus, r > 0, acc);
+            if (turns) {
+                lnt_turn(turned, lines, from, p->inner, lines, p->inner, lnt_dtype_size(p->dtype));
+                from = turned;
+            }
+            reduce_columns(p, from, turns ? width : p->inner, width, turns ? 1 : p->fold, minus, n, r > 0,
+                           acc);
         }
     }
     for (int64_t left = p->fold, half; left > 1; left -= half) {
@@ -99,16 +103,6 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
         join(p, acc, acc, n);
 }
 
-static double finish(const lnt_reduce *p, double sum)
-{
-    switch (p->finish) {
-    case FINISH_MEAN: return sum / (double)p->count;
-    case FINISH_SQRT: return sqrt(sum);
-    case FINISH_LOG: return log(sum);
-    default: return sum;
-    }
-}
-
 /* n results from what has been reduced to acc, which they are computed in. */
 static void store(const lnt_reduce *p, void *acc, void *y, int64_t n)
 {
@@ -117,12 +111,15 @@ static void store(const lnt_reduce *p, void *acc, void *y, int64_t n)
             memcpy(y, acc, (size_t)n * lnt_dtype_size(p->dtype));
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        char *at = lnt_element_at(acc, p->wide, i);
-        const double result =
-            finish(p, p->wide == LNT_INT64 ? (double)*(int64_t *)(void *)at : *(double *)(void *)at);
-        memcpy(at, &result, sizeof result);
-    }
+    double *result = acc;
+    if (p->wide == LNT_INT64)
+        lnt_cast(p->kernels, acc, LNT_INT64, acc, LNT_DOUBLE, n);
+    for (int64_t i = 0; i < n && p->finish == FINISH_MEAN; i++)
+        result[i] /= (double)p->count;
+    for (int64_t i = 0; i < n && p->finish == FINISH_SQRT; i++)
+        result[i] = sqrt(result[i]);
+    for (int64_t i = 0; i < n && p->finish == FINISH_LOG; i++)
+        result[i] = log(result[i]);
     lnt_elements_from_double(p->dtype, acc, y, n);
 }
 
@@ -171,7 +168,7 @@ static lnt_status reduce_items(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         _Alignas(16) char acc[BLOCK * WIDEST];
         const int64_t o = item / blocks, column = item % blocks * p->block;
         const int64_t n = lnt_least(p->block, p->columns - column);
-        const int64_t base = lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->inner : 1);
+        const int64_t base = lnt_reduce_base(p, o, column);
         void *y = lnt_element_at(j->y, p->dtype, o * p->columns + column);
         if (p->kind == SUM_EXP) {
             log_sum_exp(p, j->x, base, n, y);
@@ -179,6 +176,7 @@ static lnt_status reduce_items(lnt_kernel *k, void *arg, int64_t begin, int64_t 
             reduce_block(p, j->x, base, n, NULL, acc);
             store(p, acc, y, n);
         }
+        lnt_reduce_order(p, y, n);
     }
     return LNT_OK;
 }

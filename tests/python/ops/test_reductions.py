@@ -1,5 +1,6 @@
-"""Reductions of many short rows, which are worked on as columns, of long rows and of columns, in every element type, and running
-sums: every level and several threads against numpy, sums of floats within an error of their length."""
+"""Reductions of many short rows, which are worked on as columns, of long rows and of columns, in every element type, running
+sums, sums that an Einsum is, and normalization of short rows and over few columns: every level and several
+threads against numpy, sums of floats within an error of their length."""
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ SHAPES = [  # shape, axes
     ([16, 2], [1]), ([700, 3], [1]), ([333, 12], [1]), ([70, 31], [1]), ([70, 32], [1]), ([70, 33], [1]), ([15, 12], [1]),
     ([3, 5, 40, 7], [1, 3]), ([4, 17, 9], [0, 2]), ([5, 20, 6], [2]), ([3, 130], [1]), ([2, 1003], [1]), ([9, 784], [1]),
     ([7, 100, 8], [1]), ([60, 5], [0]), ([4, 3, 9, 130], [0, 2]), ([2, 40, 600], [1]),
+    ([40, 3, 5], [1]), ([2, 70, 2, 21], [0, 2]), ([150, 2, 2], [1]), ([3, 6, 7, 5, 4], [0, 2, 4]), ([2, 37, 9, 32], [1, 3]),
+    ([3, 1, 50], [1]),
 ]
 NUMPY = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min, "Prod": np.prod,
          "L1": lambda x, **k: np.abs(x).sum(**k), "L2": lambda x, **k: np.sqrt(np.square(x).sum(**k)),
@@ -102,3 +105,53 @@ def test_running_sums(tmp_path, dtype, shape, axis, reverse):
     case = write_case(tmp_path, model_of([node], [("x", kind, shape)], [("y", kind, None)], {"axis": np.array(axis)}), {"x": x}, [want])
     assert linnet("convert", case / "model.onnx", "-o", tmp_path / "m.lnt").returncode == 0
     check_every_level(tmp_path / "m.lnt", x, want, rtol=0, atol=0)
+
+
+def check_node(folder, node, x, want, constants):
+    dtype = element_type(x.dtype)
+    model = model_of([node], [("x", dtype, x.shape)], [("y", dtype, None)], constants, microsoft=node.domain != "")
+    case = write_case(folder, model, {"x": x}, [want.astype(x.dtype)])
+    assert linnet("convert", case / "model.onnx", "-o", folder / "m.lnt").returncode == 0
+    check_every_level(folder / "m.lnt", x, want.astype(x.dtype), rtol=3e-5, atol=3e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [[3, 65, 7], [130, 1], [40, 24], [9, 25], [64, 4], [2, 3, 300]])
+@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization", "SkipLayerNormalization"])
+def test_layers(tmp_path, op, shape, dtype):
+    rng = np.random.default_rng(1)
+    x, skip = (rng.uniform(-3, 3, s).astype(dtype) for s in (shape, shape[1 if len(shape) > 2 else 0:]))
+    if op == "SkipLayerNormalization" and len(shape) < 3:
+        skip = rng.uniform(-3, 3, shape).astype(dtype)
+    scale, bias, more = (rng.uniform(-1, 1, shape[-1:]).astype(dtype) for _ in range(3))
+    t, names, constants = x.astype(np.float64), ["x", "scale", "bias"], {"scale": scale, "bias": bias}
+    attributes = {"epsilon": 1e-3} if op == "SkipLayerNormalization" else {"epsilon": 1e-3, "axis": -1}
+    if op == "SkipLayerNormalization":
+        t = t + skip + more
+        names, attributes["domain"] = ["x", "skip", "scale", "bias", "more"], "com.microsoft"
+        constants |= {"skip": skip, "more": more}
+    if op == "RMSNormalization":
+        names, bias = names[:2], 0
+        del constants["bias"]
+    else:
+        t = t - t.mean(-1, keepdims=True)
+    want = t / np.sqrt(np.square(t).mean(-1, keepdims=True) + 1e-3) * scale + bias
+    check_node(tmp_path, helper.make_node(op, names, ["y"], **attributes), x, want, constants)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape, axis", [([5, 301, 2], 1), ([3, 40, 7], 1), ([2, 9, 300], 1), ([70, 3, 1], 2), ([4, 130], 1)])
+@pytest.mark.parametrize("p", [1, 2])
+def test_lengths(tmp_path, p, shape, axis, dtype):
+    x = np.random.default_rng(2).uniform(-3, 3, shape).astype(dtype)
+    x[:1] = 0
+    length = np.linalg.norm(x.astype(np.float64), p, axis, keepdims=True)
+    want = np.divide(x, length, out=np.zeros(shape), where=length != 0)
+    check_node(tmp_path, helper.make_node("LpNormalization", ["x"], ["y"], p=p, axis=axis), x, want, {})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+@pytest.mark.parametrize("equation", ["bij->bi", "bij->bj", "bij->ij", "bij->jb", "bij->", "bij->b"])
+def test_sums(tmp_path, equation, dtype):
+    x = np.random.default_rng(3).integers(-9, 9, [20, 3, 17]).astype(dtype)
+    check_node(tmp_path, helper.make_node("Einsum", ["x"], ["y"], equation=equation), x, np.einsum(equation, x), {})
