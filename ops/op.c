@@ -27,16 +27,16 @@ static const char domains[][16] = {[LNT_DOMAIN_ONNX] = "",
 const lnt_op lnt_ops[] = {
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
     {id,                                                                                                     \
-     version,                                                                                                \
      offsetof(struct names, ident),                                                                          \
+     version,                                                                                                \
      domain,                                                                                                 \
      imin,                                                                                                   \
      imax,                                                                                                   \
      omin,                                                                                                   \
      omax,                                                                                                   \
      LNT_TYPE_##types,                                                                                       \
-     flags,                                                                                                  \
      values,                                                                                                 \
+     flags,                                                                                                  \
      lnt_shape_##shape,                                                                                      \
      lnt_bind_##bind},
 #include "ops/list.h"

@@ -135,13 +135,13 @@ typedef enum { LNT_DOMAIN_ONNX, LNT_DOMAIN_MICROSOFT, LNT_DOMAIN_ML, LNT_DOMAIN_
 /* A pointer in a table costs four times its size in a shared library, which relocates it: texts are numbers here. */
 struct lnt_op {
     uint16_t id;                              /* in files; never reused */
-    uint16_t version;                         /* of its meaning: raised when the meaning changes */
     uint16_t name_at;                         /* lnt_op_name */
+    uint8_t version;                          /* of its meaning: raised when the meaning changes */
     uint8_t domain;                           /* lnt_domain */
     uint8_t in_min, in_max, out_min, out_max; /* max 255: any number */
     uint8_t type_rule;
+    uint8_t value_inputs; /* bit i: the shape rule reads the contents of input i */
     uint32_t flags;
-    uint32_t value_inputs; /* bit i: the shape rule reads the contents of input i */
     lnt_shape_fn shape;
     lnt_bind_fn bind;
 };

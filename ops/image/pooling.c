@@ -505,12 +505,14 @@ lnt_status lnt_bind_pool(lnt_site *site)
         site->step->run = run_stored_pool;
         return LNT_OK;
     }
-    if (is_global(w) && !lnt_output(site, 1))
+    const bool places = lnt_output(site, 1) != NULL;
+    LNT_REQUIRE(!places || !p->channels_last, site->err, LNT_E_MODEL, "indices are of images in ONNX order");
+    if (is_global(w) && !places)
         return bind_global(site, p);
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
-    plan_planes(p, lnt_output(site, 1) != NULL);
+    plan_planes(p, places);
     const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
