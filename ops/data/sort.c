@@ -24,7 +24,7 @@ static void sort_digit(const lnt_entry *from, lnt_entry *to, int64_t n, uint64_t
                        uint64_t mask)
 {
     int64_t place[1 << WIDE_DIGIT], sum = 0;
-    memset(place, 0, (mask + 1) * sizeof *place);
+    memset(place, 0, (size_t)(mask + 1) * sizeof *place);
     for (int64_t i = 0; i < n; i++)
         place[(from[i].key - least) >> shift & mask]++;
     for (uint64_t d = 0; d <= mask; d++) {

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "formats/packed.h"
 #include "ops/copy.h"
 #include "ops/element.h"
 
@@ -33,7 +34,7 @@ void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n)
 {
     char by_column[LNT_REDUCE_BLOCK * sizeof(int64_t)];
     const size_t size = lnt_dtype_size(p->dtype);
-    if (p->behind == 1)
+    if (LNT_TRIMMED || p->behind == 1)
         return;
     memcpy(by_column, y, (size_t)n * size);
     lnt_turn(y, p->behind, by_column, n / p->behind, p->behind, n / p->behind, size);
@@ -81,7 +82,7 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
         }
         return left - 1;
     }
-    if (left > 1 && p->inner * joined->extent[left - 1] <= SHORT_BLOCK) {
+    if (!LNT_TRIMMED && left > 1 && p->inner * joined->extent[left - 1] <= SHORT_BLOCK) {
         p->behind = p->inner;
         p->inner *= joined->extent[left - 1];
         if (turn(p, joined->extent[left - 2], 1))
