@@ -228,14 +228,20 @@ static void expand_c(const lnt_matmul *m, const float *c, float *dst)
 {
     const int64_t rows = m->stride_c[0] ? m->p.M : 1;
     uint16_t *halves = m->stride_c[0] && m->plan.kernels->element != sizeof *dst ? (uint16_t *)(void *)dst : NULL;
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = c + i * m->stride_c[0], first = m->p.beta * *row;
+        if (!halves && m->stride_c[1] == 0) {
+            lnt_fill(dst + i * m->p.N, m->p.N, &first, sizeof first);
+            continue;
+        }
         for (int64_t j = 0; j < m->p.N; j++) {
-            const float x = m->p.beta * c[i * m->stride_c[0] + j * m->stride_c[1]];
+            const float x = m->p.beta * row[j * m->stride_c[1]];
             if (halves)
                 halves[i * m->p.N + j] = lnt_float_to_f16(x);
             else
                 dst[i * m->p.N + j] = x;
         }
+    }
 }
 
 lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s)

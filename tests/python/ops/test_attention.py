@@ -188,3 +188,23 @@ def test_halves_are_rotated_as_floats(tmp_path, kind, interleaved):
     infos = [helper.make_tensor_value_info(n, kind, v.shape) for n, v in (("x", x), ("c", cosine), ("s", sine), ("y", y))]
     model = helper.make_model(helper.make_graph([node], "rotary", infos[:3], infos[3:]), opset_imports=[helper.make_opsetid("", 23)])
     check_against(tmp_path, model, {"x": x, "c": cosine, "s": sine}, [y], ways=WAYS)
+
+
+@pytest.mark.parametrize("kind", ["float", "bool"])
+def test_keys_that_are_masked_weigh_nothing(tmp_path, kind):
+    """Whole blocks of them, too: values as large as there are leave no trace."""
+    rng = np.random.default_rng(8)
+    q, k, v = (rng.standard_normal((2, 3, n, 16)).astype(np.float32) for n in (40, 300, 300))
+    v[1, :, 100:] = 3e38
+    seen = np.ones((2, 1, 40, 300), bool)
+    seen[1, :, :, 100:] = False
+    mask = seen if kind == "bool" else np.where(seen, np.float32(0), np.float32(-np.inf))
+    inputs = {"q": q, "k": k, "v": v, "m": mask}
+    infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in inputs.items()]
+    node = helper.make_node("Attention", list("qkvm"), ["y"])
+    graph = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", TensorProto.FLOAT, q.shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    logits = np.einsum("bhid,bhjd->bhij", q, k) / 4
+    weights = np.where(seen, np.exp(logits - logits.max(-1, keepdims=True)), 0)
+    want = np.einsum("bhij,bhjd->bhid", weights / weights.sum(-1, keepdims=True), np.where(v < 1e38, v, 0))
+    check_against(tmp_path, model, inputs, [want.astype(np.float32)], ways=WAYS)
