@@ -485,16 +485,18 @@ typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, uint8_t flip, int8_t *dst,
                              int32_t *sums)
 {
-    typedef int16_t wide __attribute__((vector_size(32)));
-    typedef int8_t narrow __attribute__((vector_size(16)));
+    typedef int16_t eight __attribute__((vector_size(16)));
+    enum { ADDED = 128 /* rows whose sums fit in 16 bits */ };
     size_t c = 0;
+    eight sum[2] = {{0}};
     for (; c + 4 <= rows; c += 4, dst += 4 * LNT_QPANEL) {
         sixteen x[4];
-        wide sum = {0};
+#pragma GCC unroll 4
         for (unsigned i = 0; i < 4; i++) {
             memcpy(&x[i], row + (c + i) * step, sizeof x[i]);
             x[i] ^= flip;
-            sum += __builtin_convertvector((narrow)x[i], wide);
+            sum[0] += (eight)LOW_OF(x[i], x[i]) >> 8;
+            sum[1] += (eight)HIGH_OF(x[i], x[i]) >> 8;
         }
         for (unsigned half = 0; half < 2; half++) {
             const eight_pairs a = (eight_pairs)(half ? HIGH_OF(x[0], x[1]) : LOW_OF(x[0], x[1])),
@@ -504,8 +506,11 @@ static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, uint8
             memcpy(dst + half * 32, &low, sizeof low);
             memcpy(dst + half * 32 + 16, &high, sizeof high);
         }
+        if (c % ADDED != ADDED - 4 && c + 8 <= rows)
+            continue;
         for (unsigned n = 0; n < LNT_QPANEL; n++)
-            sums[n] += sum[n];
+            sums[n] += sum[n / 8][n % 8];
+        sum[0] = sum[1] = (eight){0};
     }
     return c;
 }

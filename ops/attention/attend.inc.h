@@ -77,7 +77,7 @@ static void cap(float *s, int64_t n, float limit)
         v_store_n(s + i, whole * v_tanh(v_load_n(s + i, (unsigned)(n - i)) * part), (unsigned)(n - i));
 }
 
-/* e ** x for x <= 0; 0 below -87, for sums of less than that are denormal, which takes a hundred times as long. NaN stays
+/* e ** x for x <= 0; 0 below -87: sums of less than that are denormal, which takes a hundred times as long. NaN stays
  * NaN. */
 LNT_INLINE vf exp_of(vf x)
 {
