@@ -387,16 +387,22 @@ static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, siz
     tile->ahead_step = lines ? (size_t)lnt_least(divide_up(wanted, steps * lines), LNT_PANEL) : 0;
 }
 
-/* The panels at next are fetched by all tiles of a block together: this is the share of tile t. */
+/* The panels at next are fetched by all tiles of a block together: this is the share of tile t, as large as that of
+ * tile 0. */
 static void fetch_panels(const block *b, unsigned t, const depth_range *r, const void *next, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const size_t rows = r->taps * r->depth, lines = p->panels_at_once * rows;
-    const size_t begin = t * lines / b->tiles, end = (t + 1) * lines / b->tiles;
-    const size_t first = begin / rows * p->b_panel + begin % rows * LNT_PANEL;
-    if (lines)
-        fetch(p, tile, lnt_b_at(p->b_form, next, first),
-              (end - begin) * (!lnt_b_is_half(p->b_form) ? LNT_PANEL : LNT_PANEL / 2));
+    const size_t rows = r->taps * r->depth, lines = p->panels_at_once * rows,
+                 share = (size_t)divide_up((int64_t)lines, b->tiles), begin = t * share;
+    const bool whole = p->b_panel == rows * LNT_PANEL; /* panels are one behind another */
+    if (begin >= lines)
+        tile->ahead_lines = 0;
+    else if (t == 0)
+        fetch(p, tile, next, share * (!lnt_b_is_half(p->b_form) ? LNT_PANEL : LNT_PANEL / 2));
+    else
+        tile->ahead =
+            lnt_b_at(p->b_form, next,
+                     whole ? begin * LNT_PANEL : begin / rows * p->b_panel + begin % rows * LNT_PANEL);
 }
 
 /* The rows behind those of tile t, as far as it has not read them itself for its last tap. */
@@ -412,11 +418,12 @@ static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
 static void fetch_ahead(const block *b, unsigned t, const depth_range *r, bool first, const void *next,
                         lnt_tile *tile)
 {
-    tile->ahead_lines = 0;
     if (b->call->plan->fetches_rows && first && !b->set[t].gathered && tile->taps)
         fetch_rows(b, t, tile);
     else if (next)
         fetch_panels(b, t, r, next, tile);
+    else
+        tile->ahead_lines = 0;
 }
 
 /* A panel of `columns` columns, of which there may be fewer than it has, from `rows` rows. */
