@@ -25,18 +25,22 @@ static lnt_status trilu_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     (void)k;
     (void)thread;
     const trilu_job *job = arg;
-    for (int64_t r = begin; r < end; r++) {
-        /* The upper part begins at column cut, the lower one ends there. */
-        int64_t cut = r % job->rows + job->diagonal + !job->upper;
-        cut = (cut < 0 ? 0 : cut > job->columns ? job->columns : cut) * job->size;
-        const int64_t row = job->columns * job->size;
-        const int64_t from = job->upper ? cut : 0, to = job->upper ? row : cut;
+    for (int64_t r = begin, n; r < end; r += n) {
+        /* The upper part begins at column cut, the lower one ends there: rows before the diagonal and those behind it
+         * are alike. */
+        const int64_t at = r % job->rows;
+        int64_t cut = at + job->diagonal + !job->upper;
+        n = cut <= 0 ? 1 - cut : cut < job->columns ? 1 : job->rows;
+        n = lnt_least(n, lnt_least(job->rows - at, end - r));
+        cut = (cut < 0 ? 0 : lnt_least(cut, job->columns)) * job->size * n;
+        const int64_t row = job->columns * job->size, all = row * n;
+        const int64_t from = job->upper ? cut : 0, to = job->upper ? all : cut;
         const char *src = job->src + r * row;
         char *dst = job->dst + r * row;
         if (dst != src)
             memcpy(dst + from, src + from, (size_t)(to - from));
         memset(dst, 0, (size_t)from);
-        memset(dst + to, 0, (size_t)(row - to));
+        memset(dst + to, 0, (size_t)(all - to));
     }
     return LNT_OK;
 }
