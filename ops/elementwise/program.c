@@ -569,6 +569,24 @@ static void load_columns(const lnt_code *c, float *reg, const lnt_view *v, const
     }
 }
 
+/* Rows of a part that the view has one behind the other, as one of its lines has them. */
+static int64_t rows_together(const lnt_view *v, const part *b)
+{
+    return !LNT_TRIMMED && v->col_stride == 1 && v->row_stride == b->cols ? b->rows : 1;
+}
+
+/* Rows of elements; one that is the same for all is loaded once. */
+static void load_rows(const lnt_code *c, float *reg, const lnt_view *v, const part *b)
+{
+    const int64_t together = rows_together(v, b), step = row_bytes(v);
+    const bool repeats = !LNT_TRIMMED && step == 0;
+    const char *from = element(v, b->row, b->col);
+    for (int64_t r = 0; r < (repeats ? 1 : b->rows); r += together, from += step)
+        c->kernels->cells->load[v->cell](lanes(c, reg, r * b->cols), from, v->col_stride, together * b->cols);
+    if (repeats)
+        lnt_repeat_bytes(reg, reg, (const char *)lanes(c, reg, b->cols) - (const char *)reg, b->rows);
+}
+
 static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors)
 {
     const lnt_view *v = &f->view[i];
@@ -593,10 +611,7 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     if (v->col_stride == 0) {
         load_columns(f->code, reg, v, b);
     } else {
-        const int64_t step = row_bytes(v);
-        const char *from = element(v, b->row, b->col);
-        for (int64_t r = 0; r < b->rows; r++, from += step, reg = lanes(f->code, reg, b->cols))
-            f->code->kernels->cells->load[v->cell](reg, from, v->col_stride, b->cols);
+        load_rows(f->code, reg, v, b);
     }
     f->loaded[i] = v->row_stride == 0 && f->has_whole_rows;
 }
@@ -629,7 +644,7 @@ static const float *spread(frame *f, unsigned slot, int64_t n)
     return slot_memory(f, slot);
 }
 
-static void run_part(frame *f, const part *b)
+static __attribute__((noinline)) void run_part(frame *f, const part *b)
 {
     const lnt_code *c = f->code;
     const int64_t n = b->rows * b->cols, width = c->kernels->width, padded = (n + width - 1) / width * width;
@@ -641,10 +656,10 @@ static void run_part(frame *f, const part *b)
     for (unsigned o = direct; o < c->n_out; o++) {
         const float *reg = spread(f, c->out[o], padded);
         const lnt_view *v = &result[o];
-        const int64_t step = row_bytes(v);
+        const int64_t step = row_bytes(v), together = rows_together(v, b);
         char *to = element(v, b->row, b->col);
-        for (int64_t r = 0; r < b->rows; r++, to += step, reg = lanes(c, reg, b->cols))
-            c->kernels->cells->store[v->cell](reg, to, v->col_stride, b->cols);
+        for (int64_t r = 0; r < b->rows; r += together, to += step, reg = lanes(c, reg, b->cols))
+            c->kernels->cells->store[v->cell](reg, to, v->col_stride, together * b->cols);
     }
 }
 
