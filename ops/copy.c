@@ -618,14 +618,10 @@ static __attribute__((noinline)) void seek(const copy_job *job, int64_t item, cu
     }
 }
 
-/* To the next item; the axis that it is a step further along. */
-static unsigned advance(const lnt_copy *c, cursor *w)
+/* A step further along an axis, or where it ends along one before it: which that was. */
+static unsigned step_along(const lnt_copy *c, cursor *w, unsigned axis)
 {
-    unsigned axis = c->rank - 1;
-    if (++w->piece < c->pieces)
-        return axis;
-    w->piece = 0;
-    while (axis-- > 0) {
+    for (axis++; axis-- > 0;) {
         const int64_t step = span(c, axis);
         w->at[axis] += step;
         w->dst += step * c->dst[axis];
@@ -637,6 +633,16 @@ static unsigned advance(const lnt_copy *c, cursor *w)
         w->at[axis] = 0;
     }
     return 0;
+}
+
+/* To the next item; the axis that it is a step further along. */
+static unsigned advance(const lnt_copy *c, cursor *w)
+{
+    const unsigned last = c->rank - 1;
+    if (++w->piece < c->pieces || last == 0)
+        return last;
+    w->piece = 0;
+    return step_along(c, w, last - 1);
 }
 
 /* Items of a step along an axis whose other steps repeat it in one piece, while it is in the cache; 0: it is none. */
@@ -774,14 +780,17 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             transpose_tiles(k, c, &w, dst, src, n);
         else
             copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
-        const unsigned axis = advance(c, &w);
-        const int64_t each = ROOM && w.at[axis] == 1 ? repeated_items(c, axis) : 0,
-                      more = each * (c->n[axis] - 1);
-        if (each == 0 || each > item + 1 - begin || more >= end - item)
-            continue;
-        lnt_repeat_bytes(w.dst - c->dst[axis], w.dst - c->dst[axis], c->dst[axis], c->n[axis]);
-        item += more;
-        seek(job, item + 1, &w);
+        for (unsigned axis = advance(c, &w); ROOM && w.at[axis] == 1;) {
+            const int64_t each = repeated_items(c, axis), n_more = c->n[axis] - 1, more = each * n_more;
+            if (each == 0 || each > item + 1 - begin || more >= end - item)
+                break;
+            char *const once = w.dst - c->dst[axis];
+            lnt_repeat_bytes(once, once, c->dst[axis], c->n[axis]);
+            item += more;
+            w.at[axis] = n_more;
+            w.dst = once + n_more * c->dst[axis];
+            axis = step_along(c, &w, axis);
+        }
     }
     return LNT_OK;
 }
