@@ -56,29 +56,18 @@ struct linear_job {
     void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
 };
 
-/* lnt_requantize of x / scale to bytes, in vectors: rounded by an addition, which is exact up to 2 ** 22. */
-static void quantize_each(const float *x, int32_t *y, int64_t n, const float *scale, const int32_t *zero,
+/* lnt_requantize of x / scale, in vectors: rounded by an addition, which is exact up to 2 ** 22. */
+static void quantize_each(const float *x, float *y, int64_t n, const float *scale, const int32_t *zero,
                           lnt_qrange range)
 {
     const float magic = 0x1.8p23f;
+    LNT_INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
         const float low = (float)(range.low - zero[i]), high = (float)(range.high - zero[i]),
                     t = x[i] / scale[i];
-        const float inside = !(t > low) ? low : t < high ? t : high;
-        y[i] = (int32_t)((inside + magic) - magic) + zero[i];
+        const float above = t > low ? t : low, inside = above < high ? above : high;
+        y[i] = ((inside + magic) - magic) + (float)zero[i];
     }
-}
-
-static void quantize_row(const linear *p, const float *x, int32_t *y, int64_t n, const float *scale,
-                         const int32_t *zero)
-{
-    const int64_t step = p->width > 1;
-    if (step && lnt_is_byte(p->out_type)) {
-        quantize_each(x, y, n, scale, zero, p->range);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++)
-        y[i] = lnt_requantize(x[i] / scale[i * step], zero[i * step], p->range);
 }
 
 /* To floats of 8 and 4 bits. */
@@ -89,20 +78,6 @@ static void quantize_to_float(const linear *p, float *x, uint8_t *y, int64_t n, 
     for (int64_t i = 0; i < n; i++)
         x[i] = x[i] / scale[i * step] + zero[i * step];
     lnt_small_from_float(p->out_type, x, y, n, (lnt_small_rounding){.saturate = p->saturate});
-}
-
-static void store_ints(lnt_dtype type, const int32_t *src, void *dst, int64_t n)
-{
-    switch (type) {
-    case LNT_INT8:
-    case LNT_UINT8:
-        for (int64_t i = 0; i < n; i++)
-            ((uint8_t *)dst)[i] = (uint8_t)src[i];
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++)
-            ((uint16_t *)dst)[i] = (uint16_t)src[i];
-    }
 }
 
 /* Index of the first scale of a row. */
@@ -116,8 +91,10 @@ static int64_t scale_at(const linear *p, int64_t row)
 static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
 {
     const linear *p = j->p;
-    float x[BLOCK];
-    int32_t y[BLOCK];
+    float x[BLOCK], own[BLOCK];
+    int32_t own_zero[BLOCK];
+    const float *scale = j->scale + from;
+    const int32_t *zero = j->zero + from;
     if (p->at_once == STRAIGHT) {
         p->int8->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
                           p->out_type == LNT_INT8);
@@ -125,11 +102,18 @@ static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     }
     lnt_cells_to_float(p->cells, p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
     if (lnt_is_small(p->out_type)) {
-        quantize_to_float(p, x, (uint8_t *)j->y + at, n, j->scale + from, j->real_zero + from);
+        quantize_to_float(p, x, (uint8_t *)j->y + at, n, scale, j->real_zero + from);
         return;
     }
-    quantize_row(p, x, y, n, j->scale + from, j->zero + from);
-    store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
+    if (p->width == 1) {
+        lnt_fill(own, n, scale, sizeof *scale);
+        lnt_fill(own_zero, n, zero, sizeof *zero);
+        scale = own;
+        zero = own_zero;
+    }
+    quantize_each(x, x, n, scale, zero, p->range);
+    p->cells->store[lnt_is_byte(p->out_type) ? LNT_CELL_U8 : LNT_CELL_U16](
+        x, lnt_element_at(j->y, p->out_type, at), 1, n);
 }
 
 /* Quantized elements as floats; int32 less their zero points, which floats may not hold. */
