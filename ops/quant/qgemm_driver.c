@@ -35,7 +35,7 @@ int32_t lnt_qrow_sum(const lnt_int8_kernels *kernels, const uint8_t *row, const 
 {
     int32_t total = 0;
     for (int64_t r = 0; r < runs; r++)
-        total += kernels->sum(row + offset[r], bytes);
+        total += kernels->sum(row + offset[r], bytes, false);
     return total;
 }
 

@@ -1,6 +1,6 @@
 /* qreal.c — com.microsoft's operators on quantized tensors that are done in float: QLinearAveragePool,
  * QLinearGlobalAveragePool, QLinearSoftmax. The input is dequantized into scratch memory, the float operator
- * runs there, its result is quantized. */
+ * runs there, its result is quantized; means of planes are taken of the bytes' sums instead. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -15,6 +15,7 @@ typedef struct real {
     const lnt_int8_kernels *int8;
     lnt_step inner;    /* of the float operator */
     lnt_operand x, y;  /* its operands */
+    int64_t plane;     /* elements of each mean, which lie side by side; 0: the float operator runs */
     size_t x_at, y_at; /* where they are in the scratch memory, behind that of the float operator */
 } real;
 
@@ -26,6 +27,7 @@ typedef struct real_job {
     void *y;
     float x_scale, y_scale;
     int32_t x_zero, y_zero;
+    int64_t plane;
 } real_job;
 
 static lnt_status dequantize(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -43,6 +45,19 @@ static lnt_status quantize(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     (void)k, (void)thread;
     j->int8->quantize(j->y_real + begin, (uint8_t *)j->y + begin, end - begin, j->y_scale, j->y_zero,
                      j->y_type == LNT_INT8);
+    return LNT_OK;
+}
+
+static lnt_status average_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const real_job *j = arg;
+    const double scale = (double)j->x_scale / (double)j->plane;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const int32_t sum =
+            j->int8->sum((const uint8_t *)j->x + i * j->plane, j->plane, j->x_type == LNT_INT8);
+        j->y_real[i] = (float)((double)(sum - j->plane * j->x_zero) * scale);
+    }
     return LNT_OK;
 }
 
@@ -69,10 +84,16 @@ static lnt_status run_real(lnt_kernel *k, const lnt_step *s)
                     lnt_qstep_float(k, s, X_SCALE),
                     lnt_qstep_float(k, s, Y_SCALE),
                     lnt_qstep_int(k, s, X_ZERO),
-                    lnt_qstep_int(k, s, Y_ZERO)};
-    LNT_TRY(lnt_parallel(k, lnt_operand_count(&x), 16384, dequantize, &job));
-    LNT_TRY(inner.run(k, &inner));
-    return lnt_parallel(k, lnt_operand_count(&y), 16384, quantize, &job);
+                    lnt_qstep_int(k, s, Y_ZERO),
+                    p->plane};
+    const int64_t means = lnt_operand_count(&y);
+    if (p->plane) {
+        LNT_TRY(lnt_parallel(k, means, 1 + 65536 / p->plane, average_planes, &job));
+    } else {
+        LNT_TRY(lnt_parallel(k, lnt_operand_count(&x), 16384, dequantize, &job));
+        LNT_TRY(inner.run(k, &inner));
+    }
+    return lnt_parallel(k, means, 16384, quantize, &job);
 }
 
 /* The float operator's site: one input, one output, the same attributes. */
@@ -154,6 +175,16 @@ lnt_status lnt_shape_qreal(lnt_site *site)
     return LNT_OK;
 }
 
+/* Elements of a channel's mean where they lie side by side, and a sum of bytes is no more than an int32; else 0. */
+static int64_t plane_of(const inner_site *s)
+{
+    const int64_t count = lnt_operand_count(&s->x), means = lnt_operand_count(&s->y);
+    if (!LNT_HAS_QLinearGlobalAveragePool || s->node.op->id != LNT_ID_GlobalAveragePool ||
+        s->x.order == LNT_ORDER_CHANNELS_LAST || means == 0 || count / means > INT32_MAX / 256)
+        return 0;
+    return count / means;
+}
+
 lnt_status lnt_bind_qreal(lnt_site *site)
 {
     inner_site inner;
@@ -170,6 +201,7 @@ lnt_status lnt_bind_qreal(lnt_site *site)
     p->x = inner.x;
     p->y = inner.y;
     p->inner.n_in = p->inner.n_out = 1;
+    p->plane = plane_of(&inner);
     size_t total = lnt_round_up(p->inner.scratch_bytes, LNT_ALIGN);
     LNT_REQUIRE(lnt_reserve(&total, lnt_operand_count(&p->x), sizeof(float), &p->x_at) &&
                     lnt_reserve(&total, lnt_operand_count(&p->y), sizeof(float), &p->y_at),

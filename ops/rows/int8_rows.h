@@ -71,7 +71,8 @@ typedef struct lnt_int8_kernels {
     /* lnt_requantize of x / scale to int8 or uint8; dequantize: (x - zero) * scale */
     void (*quantize)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
     void (*dequantize)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
-    int32_t (*sum)(const uint8_t *x, int64_t n);
+    /* of bytes, or where QLinearGlobalAveragePool may ask for it of int8 */
+    int32_t (*sum)(const uint8_t *x, int64_t n, bool is_signed);
     /* sums[i] = that of n bytes from x + i * n on */
     void (*sum_rows)(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums);
     /* y = (acc - zero * sums - row * zeros) * (scale * scales) + bias + residual, clamped; NaN stays */

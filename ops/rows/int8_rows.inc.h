@@ -316,17 +316,18 @@ static void combine_or_look_up(const lnt_qpair *p, int64_t n)
 #define combine_or_look_up combine_quantized
 #endif
 
-/* Vectors first, then eights, whose bytes are added up in lanes of 16 bits. */
-LNT_INLINE int32_t sum_of(const uint8_t *x, int64_t n)
+/* Vectors first, then eights, whose bytes are added up in lanes of 16 bits; of all bytes with the bits of `flip`
+ * inverted. */
+LNT_INLINE int32_t sum_of(const uint8_t *x, int64_t n, uint8_t flip)
 {
     enum { VECTOR = 4 * LNT_VL, EIGHT = 8, FOUR = 4 };
-    const uint64_t every_other = 0x00ff00ff00ff00ffu;
+    const uint64_t every_other = 0x00ff00ff00ff00ffu, flips = flip * 0x0101010101010101u;
     uint32_t total = 0;
     if (n >= VECTOR) {
         vi sums = vi_splat(0);
         int32_t lanes[LNT_VL];
         for (; n >= VECTOR; n -= VECTOR, x += VECTOR)
-            sums = vb_add_to(sums, vb_load(x));
+            sums = vb_add_to(sums, vb_load(x) ^ flip);
         vi_store(lanes, sums);
         for (unsigned i = 0; i < LNT_VL; i++)
             total += (uint32_t)lanes[i];
@@ -334,22 +335,26 @@ LNT_INLINE int32_t sum_of(const uint8_t *x, int64_t n)
     uint64_t fours = 0, eight;
     for (; VECTOR > EIGHT && n >= EIGHT; n -= EIGHT, x += EIGHT) {
         memcpy(&eight, x, EIGHT);
+        eight ^= flips;
         fours += (eight & every_other) + (eight >> 8 & every_other);
     }
     total += (uint32_t)(fours * 0x0001000100010001u >> 48);
     for (uint32_t four; n >= FOUR; n -= FOUR, x += FOUR) {
         memcpy(&four, x, FOUR);
+        four ^= (uint32_t)flips;
         four = (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
         total += (four & 0xffffu) + (four >> 16);
     }
     for (; n > 0; n--, x++)
-        total += *x;
+        total += *x ^ flip;
     return (int32_t)total;
 }
 
-static int32_t sum(const uint8_t *x, int64_t n)
+static int32_t sum(const uint8_t *x, int64_t n, bool is_signed)
 {
-    return sum_of(x, n);
+    const uint8_t flip =
+        LNT_HAS_QLinearGlobalAveragePool && is_signed ? 128 : 0; /* makes -128 the least byte */
+    return sum_of(x, n, flip) - (int32_t)n * flip;
 }
 
 enum { QUAD = 4, QUADS = 64 /* at once */ };
@@ -373,7 +378,7 @@ static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums)
 {
     if (VL == 1 || n >= QUAD * VL || n < QUAD || n % QUAD) {
         for (unsigned i = 0; i < rows; i++)
-            sums[i] = sum_of(x + i * n, n);
+            sums[i] = sum_of(x + i * n, n, 0);
         return;
     }
     const unsigned quads = (unsigned)n / QUAD, most = QUADS / quads;
