@@ -18,8 +18,8 @@ enum {
     STRAIGHT = 1 << 30 /* by one loop */
 };
 
-/* Rows this short get as many scales, unless they would be more in all than stay in the cache. */
-enum { SHORT_ROW = 32, MOST_SCALES = 16384 };
+/* Rows this short get as many scales, unless they would be more in all than stay in the cache, or hardly used again. */
+enum { SHORT_ROW = 32, MOST_SCALES = 16384, FEW_ROWS = 4 };
 
 /* Of memory that a scale takes: it and its zero point, and what is repeated of both. */
 enum { SCALE_BYTES = 2 * (sizeof(float) + sizeof(int32_t)) };
@@ -261,7 +261,9 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     if (block == 0 && p->axis == p->scales && p->axis > 0 &&
         (p->n == 1 ||
          (p->n > 0 && p->n <= SHORT_ROW &&
-          p->axis * p->n <= MOST_SCALES))) { /* the last axis, or nearly so: all scales in a row */
+          p->axis * p->n <=
+              lnt_least(MOST_SCALES,
+                        count / FEW_ROWS)))) { /* the last axis, or nearly so: all scales in a row */
         p->each = p->n;
         p->n = p->width = p->scales = p->axis * p->each;
         p->rows = count / p->n;
