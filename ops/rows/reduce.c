@@ -73,7 +73,9 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
         return 0;
     p->inner = joined->extent[--left];
     if (reduced[left]) {
-        if (p->inner > SHORT_ROW || left == 0 ||
+        /* Of repeated rows only what has been joined is turned. */
+        const int64_t longest = left < 2 ? SHORT_ROW : LNT_TRIMMED ? 0 : LNT_REDUCE_ROOM / FEW_ROWS;
+        if (p->inner > longest || left == 0 ||
             !turn(p, joined->extent[left - 1], left > 1 ? joined->extent[left - 2] : 1))
             return left;
         if (p->fold > 1) {

@@ -2,6 +2,7 @@
 #include "ops/rows/reduce.h"
 
 #include "base/checked.h"
+#include "formats/packed.h"
 #include "ops/copy.h"
 #include "ops/element.h"
 #include "ops/vectorize.h"
@@ -52,10 +53,16 @@ static void across(const lnt_reduce *p, unsigned kind, float *acc, const float *
     }
 }
 
-/* Joins partial results: acc[j] = acc[j] (+) part[j]. */
+/* What is done to partial results. */
+static unsigned joined(unsigned kind)
+{
+    return kind == PRODUCT || kind == MAX || kind == MIN ? kind : SUM;
+}
+
+/* acc[j] = acc[j] (+) part[j] */
 static void join(const lnt_reduce *p, unsigned kind, float *acc, const float *part, int64_t n)
 {
-    across(p, kind == PRODUCT || kind == MAX || kind == MIN ? kind : SUM, acc, part, NULL, n);
+    across(p, joined(kind), acc, part, NULL, n);
 }
 
 /* n elements from element `at` on: in place, or converted into buffer. */
@@ -197,23 +204,31 @@ static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int
 }
 
 /* n results of short rows from element base on, side by side: turned they are columns, in acc behind one another those
- * of the same position in their rows. */
+ * of the same position in their rows. All that meets the same row is joined with it before. */
 static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
                           float *acc, const float *minus)
 {
-    float buffer[LNT_REDUCE_ROOM], turned[LNT_REDUCE_ROOM], part[BLOCK];
+    float buffer[LNT_REDUCE_ROOM], turned[LNT_REDUCE_ROOM];
     lnt_reduce columns = *p;
-    columns.dtype = LNT_FLOAT;
     columns.inner = n * p->fold;
-    columns.fold = columns.n_outer_reduced = 1;
-    const int64_t lines = columns.inner / p->behind;
-    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
-        const float *rows = fetch(p, x, base + lnt_axes_offset(&p->reduced, r), lines * p->inner, buffer);
-        lnt_turn(turned, lines, rows, p->inner, lines, p->inner, sizeof *turned);
-        reduce_columns(&columns, turned, 0, columns.inner, kind, r ? part : acc, minus);
-        if (r)
-            join(p, kind, acc, part, columns.inner);
+    const int64_t lines = columns.inner / p->behind, size = lines * p->inner;
+    const float *rows = buffer;
+    columns.fold = 1;
+    if (LNT_TRIMMED || p->n_outer_reduced == 1) {
+        rows = fetch(p, x, base, size, buffer);
+    } else {
+        columns.rows = 1;
+        for (int64_t i = 0; kind == SUM_EXP && i < size; i++)
+            turned[i] = minus[i % p->inner % p->behind * lines + i / p->inner];
+        for (int64_t i = 0; i < size; i += BLOCK)
+            reduce_columns(&columns, x, base + i, lnt_least(BLOCK, size - i), kind, buffer + i, turned + i);
+        columns.rows = p->rows;
+        kind = joined(kind);
     }
+    columns.dtype = LNT_FLOAT;
+    columns.n_outer_reduced = 1;
+    lnt_turn(turned, lines, rows, p->inner, lines, p->inner, sizeof *turned);
+    reduce_columns(&columns, turned, 0, columns.inner, kind, acc, minus);
     fold_up(p, kind, acc, p->fold, n);
 }
 

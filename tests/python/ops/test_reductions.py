@@ -15,7 +15,7 @@ SHAPES = [  # shape, axes
     ([3, 5, 40, 7], [1, 3]), ([4, 17, 9], [0, 2]), ([5, 20, 6], [2]), ([3, 130], [1]), ([2, 1003], [1]), ([9, 784], [1]),
     ([7, 100, 8], [1]), ([60, 5], [0]), ([4, 3, 9, 130], [0, 2]), ([2, 40, 600], [1]),
     ([40, 3, 5], [1]), ([2, 70, 2, 21], [0, 2]), ([150, 2, 2], [1]), ([3, 6, 7, 5, 4], [0, 2, 4]), ([2, 37, 9, 32], [1, 3]),
-    ([3, 1, 50], [1]),
+    ([3, 1, 50], [1]), ([5, 40, 70], [0, 2]),
 ]
 NUMPY = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min, "Prod": np.prod,
          "L1": lambda x, **k: np.abs(x).sum(**k), "L2": lambda x, **k: np.sqrt(np.square(x).sum(**k)),
@@ -93,7 +93,8 @@ def test_bools(tmp_path, kind):
 
 @pytest.mark.parametrize("reverse", [0, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int32, np.int64])
-@pytest.mark.parametrize("shape, axis", [([37, 200], 1), ([16, 64], 1), ([2, 20, 65], 2), ([15, 3], 1), ([50, 1], 1), ([4, 9, 40], 1)])
+@pytest.mark.parametrize("shape, axis", [([37, 200], 1), ([16, 64], 1), ([2, 20, 65], 2), ([15, 3], 1),
+                                         ([50, 1], 1), ([4, 9, 40], 1), ([4, 9, 8], 1)])
 def test_running_sums(tmp_path, dtype, shape, axis, reverse):
     """Along the last axis sixteen rows are turned into columns, in pieces."""
     x = np.random.default_rng(axis).integers(-4, 5, shape).astype(dtype)
@@ -116,7 +117,7 @@ def check_node(folder, node, x, want, constants):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [[3, 65, 7], [130, 1], [40, 24], [9, 25], [64, 4], [2, 3, 300]])
+@pytest.mark.parametrize("shape", [[3, 65, 7], [130, 1], [40, 24], [9, 25], [64, 4], [2, 3, 300], [70, 50]])
 @pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization", "SkipLayerNormalization"])
 def test_layers(tmp_path, op, shape, dtype):
     rng = np.random.default_rng(1)
@@ -137,6 +138,17 @@ def test_layers(tmp_path, op, shape, dtype):
         t = t - t.mean(-1, keepdims=True)
     want = t / np.sqrt(np.square(t).mean(-1, keepdims=True) + 1e-3) * scale + bias
     check_node(tmp_path, helper.make_node(op, names, ["y"], **attributes), x, want, constants)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [[3, 40, 2], [2, 5, 3, 1], [2, 30, 3, 4]])
+def test_largest_of_small_images(tmp_path, shape, dtype):
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-3, 3, shape)
+    x[rng.random(shape) < 0.1] = np.nan
+    x[0, 0] = -np.inf
+    want = x.max(axis=tuple(range(2, x.ndim)), keepdims=True)
+    check_node(tmp_path, helper.make_node("GlobalMaxPool", ["x"], ["y"]), x.astype(dtype), want, {})
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
