@@ -13,7 +13,7 @@
 
 enum {
     BLOCK = 256,    /* columns searched at a time */
-    SHORT_ROW = 32, /* rows up to that are turned into columns, */
+    SHORT_ROW = 64, /* rows up to that are turned into columns, */
     TURNED = 64     /* so many at a time */
 };
 
@@ -120,6 +120,10 @@ static void search_double(const argmax *p, const void *x, int64_t step, int64_t 
 static void search_columns(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
     const bool floats = p->dtype == LNT_FLOAT || p->half;
+    if (p->n == 1) {
+        memset(at, 0, (size_t)columns * sizeof *at);
+        return;
+    }
     (floats ? search_float : p->dtype == LNT_DOUBLE ? search_double : search_typed)(p, x, step, columns, at);
 }
 
@@ -127,7 +131,8 @@ static void search_columns(const argmax *p, const void *x, int64_t step, int64_t
 static void search_short_rows(const argmax *p, const void *x, int64_t rows, int64_t *at)
 {
     _Alignas(16) char turned[SHORT_ROW * TURNED * sizeof(int64_t)];
-    lnt_turn(turned, rows, x, p->n, rows, p->n, lnt_dtype_size(p->dtype));
+    if (p->n > 1)
+        lnt_turn(turned, rows, x, p->n, rows, p->n, lnt_dtype_size(p->dtype));
     search_columns(p, turned, rows, rows, at);
 }
 
@@ -155,7 +160,7 @@ static int64_t search_typed_row(const argmax *p, const char *x)
     p->typed->along[p->least ? LNT_ALONG_Min : LNT_ALONG_Max][p->dtype](best, x, 1, p->n);
     if (p->dtype == LNT_DOUBLE && *(double *)(void *)best != *(double *)(void *)best)
         return first_nan((const double *)(const void *)x, p->n, p->last);
-    lnt_fill(best + size, BLOCK - 1, best, (size_t)size);
+    lnt_fill(best + size, lnt_least(BLOCK, p->n) - 1, best, (size_t)size);
     for (int64_t i = 0; i < p->n; i += BLOCK) {
         const int64_t n = lnt_least(BLOCK, p->n - i);
         apply(p, LNT_TYPED_Equal, p->dtype, mask, x + i * size, best, n);
