@@ -20,8 +20,8 @@ typedef struct lpnorm {
     int64_t order;            /* 1 or 2, of the norm */
     int64_t size;             /* LRN: channels that count */
     double alpha, beta, bias; /* LRN */
-    lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced */
-    int64_t run;              /* of them are contiguous */
+    lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced, */
+    int64_t run;              /* of which so many are contiguous; `reduced` is without their axes */
 } lpnorm;
 
 typedef struct lpnorm_job {
@@ -69,7 +69,9 @@ static lnt_status run_lrn(lnt_kernel *k, const lnt_step *s)
 {
     const lpnorm *p = s->params;
     lpnorm_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
-    return lnt_parallel(k, p->outer * p->n, 1, s->in[0]->dtype == LNT_DOUBLE ? lrn_double : lrn_float, &job);
+    const int64_t blocks = (p->n * p->inner + BLOCK - 1) / BLOCK;
+    return lnt_parallel(k, p->outer * blocks, 1, s->in[0]->dtype == LNT_DOUBLE ? lrn_double : lrn_float,
+                        &job);
 }
 
 static lnt_status run_mvn(lnt_kernel *k, const lnt_step *s)
@@ -102,6 +104,10 @@ lnt_status lnt_bind_lpnorm(lnt_site *site)
     p->order = lnt_attr_i(site->node, "p", 2);
     LNT_REQUIRE(p->order == 1 || p->order == 2, site->err, LNT_E_ARGUMENT, "p must be 1 or 2, is %lld",
                 (long long)p->order);
+    if (p->n == 1) { /* rows of one element are one of columns */
+        p->inner *= p->outer;
+        p->outer = 1;
+    }
     site->step->run = run_lpnorm;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);
@@ -147,8 +153,8 @@ lnt_status lnt_bind_mvn(lnt_site *site)
     p->outer = lnt_axes_items(&p->kept);
     p->n = lnt_axes_items(&p->reduced);
     p->run = 1;
-    for (unsigned d = p->reduced.n; d-- > 0 && p->reduced.stride[d] == p->run;)
-        p->run *= p->reduced.extent[d];
+    for (; p->reduced.n > 0 && p->reduced.stride[p->reduced.n - 1] == p->run; p->reduced.n--)
+        p->run *= p->reduced.extent[p->reduced.n - 1];
     site->step->run = run_mvn;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

@@ -51,47 +51,48 @@ static lnt_status NAME(lp)(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     return LNT_OK;
 }
 
-/* LRN of one image: x * (bias + alpha / size * sum of squares over size neighboring channels) ** -beta. The
- * sum is taken anew for each channel, so that nothing is left over from subtracting. */
+/* LRN: x * (bias + alpha / size * sum of squares over size neighboring channels) ** -beta. Elements of an image
+ * are worked on in blocks, whatever channels they belong to: each neighbor is as far away. The sum is taken anew
+ * for each element, so that nothing is left over from subtracting. */
 static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lpnorm_job *j = arg;
     const lpnorm *p = j->p;
-    const int64_t before = (p->size - 1) / 2, after = p->size - 1 - before;
+    const int64_t count = p->n * p->inner, blocks = (count + BLOCK - 1) / BLOCK;
+    const int64_t before = lnt_least((p->size - 1) / 2, p->n), after = lnt_least(p->size / 2, p->n);
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t c = item % p->n, first = item / p->n * p->n * p->inner;
-        const int64_t low = c < before ? 0 : c - before, high = c + after < p->n ? c + after : p->n - 1;
-        for (int64_t column = 0; column < p->inner; column += BLOCK) {
-            const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-            const R *x = (const R *)j->x + first + column;
-            R *y = (R *)j->y + first + column + c * p->inner, total[BLOCK] = {0};
-            for (int64_t i = low; i <= high; i++)
-                ROW(p)->add_squares(total, x + i * p->inner, w);
-            ROW(p)->shift_scale(total, total, w, 0, (R)(p->alpha / (double)p->size), (R)p->bias);
-            NAME(raise)(p, total, w, -p->beta);
-            ROW(p)->multiply(total, x + c * p->inner, w);
-            memcpy(y, total, (size_t)w * sizeof *y);
+        const int64_t start = item % blocks * BLOCK, w = lnt_least(BLOCK, count - start);
+        const int64_t at = item / blocks * count + start;
+        const R *x = (const R *)j->x + at;
+        R total[BLOCK] = {0};
+        for (int64_t i = -before * p->inner; i <= after * p->inner; i += p->inner) {
+            const int64_t first = start + i < 0 ? -(start + i) : 0, stop = lnt_least(w, count - start - i);
+            if (first < stop)
+                ROW(p)->add_squares(total + first, x + first + i, stop - first);
         }
+        ROW(p)->shift_scale(total, total, w, 0, (R)(p->alpha / (double)p->size), (R)p->bias);
+        NAME(raise)(p, total, w, -p->beta);
+        ROW(p)->multiply(total, x, w);
+        memcpy((R *)j->y + at, total, (size_t)w * sizeof *x);
     }
     return LNT_OK;
 }
 
-/* Rows of p->run elements; their means and variances are joined. */
+/* Rows of p->run elements; their means and variances are joined one after the other. */
 static void NAME(mvn_rows)(const lpnorm *p, const R *x, R *y)
 {
-    const double run = (double)p->run;
+    const int64_t runs = p->n / p->run;
     double mean = 0, spread = 0;
-    for (int64_t i = 0; i < p->n; i += p->run)
-        mean += (double)ROW(p)->sum(x + lnt_axes_offset(&p->reduced, i), p->run);
-    mean /= (double)p->n;
-    for (int64_t i = 0; i < p->n; i += p->run) {
+    for (int64_t i = 0; i < runs; i++) {
         R m, v;
         ROW(p)->moments(x + lnt_axes_offset(&p->reduced, i), p->run, &m, &v);
-        spread += run * ((double)v + ((double)m - mean) * ((double)m - mean));
+        const double beyond = (double)m - mean, share = 1 / (double)(i + 1);
+        spread += (double)v + beyond * beyond * (1 - share);
+        mean += beyond * share;
     }
-    const R factor = (R)(1 / (sqrt(spread / (double)p->n) + 1e-9));
-    for (int64_t i = 0; i < p->n; i += p->run) {
+    const R factor = (R)(1 / (sqrt(spread / (double)runs) + 1e-9));
+    for (int64_t i = 0; i < runs; i++) {
         const int64_t at = lnt_axes_offset(&p->reduced, i);
         ROW(p)->shift_scale(x + at, y + at, p->run, (R)mean, factor, 0);
     }
