@@ -37,15 +37,21 @@ typedef struct softmax_job {
 /* Are there loops for rows of double? */
 enum { SOFT_LOOPS = LNT_TYPED_TAKES_ONE(LNT_DOUBLE) };
 
+static __attribute__((noinline)) void apply(const softmax *p, lnt_typed_row op, const double *x,
+                                            const double *z, bool one, double *y, int64_t n)
+{
+    p->typed->loop[op][LNT_DOUBLE](&(lnt_typed_args){.out = y, .in = {x, z}, .n = n, .one = one});
+}
+
 static void of_one(const softmax *p, lnt_typed_row op, const double *x, double one, double *y)
 {
-    p->typed->loop[op][LNT_DOUBLE](&(lnt_typed_args){.out = y, .in = {x, &one}, .n = p->n, .one = true});
+    apply(p, op, x, &one, true, y, p->n);
 }
 
 static double sum_exp(const softmax *p, const double *x, double *powers, int64_t n)
 {
     double sum;
-    p->typed->loop[LNT_TYPED_Exp][LNT_DOUBLE](&(lnt_typed_args){.out = powers, .in = {x}, .n = n});
+    apply(p, LNT_TYPED_Exp, x, NULL, false, powers, n);
     p->typed->along[LNT_ALONG_Add][LNT_DOUBLE](&sum, powers, 1, n);
     return sum;
 }
@@ -62,6 +68,16 @@ static void soft_row(const softmax *p, const double *x, double *y)
     for (int64_t i = 0; i < p->n; i += BLOCK)
         sum += sum_exp(p, y + i, powers, lnt_least(BLOCK, p->n - i));
     of_one(p, LNT_TYPED_Sub, y, log(sum), y);
+}
+
+/* powers = e ** (x - minus), added to total; powers may be NULL. */
+static void add_powers(const softmax *p, double *total, const double *x, const double *minus, double *powers,
+                       int64_t n)
+{
+    double buffer[BLOCK], *y = powers ? powers : buffer;
+    apply(p, LNT_TYPED_Sub, x, minus, false, y, n);
+    apply(p, LNT_TYPED_Exp, y, NULL, false, y, n);
+    apply(p, LNT_TYPED_Add, total, y, false, total, n);
 }
 
 #include "ops/real_float.h"

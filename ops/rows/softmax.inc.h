@@ -15,8 +15,14 @@ static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart
     memset(total, 0, (size_t)w * sizeof *total);
     for (int64_t i = 1; i < p->n; i++)
         ROW(p)->max_to(largest, x + i * apart, w);
-    for (int64_t i = 0; i < p->n; i++)
-        ROW(p)->exp_minus(total, x + i * apart, largest, p->kind == SOFTMAX ? y + i * apart : NULL, w);
+    for (int64_t i = 0; i < p->n; i++) {
+        R *powers = p->kind == SOFTMAX ? y + i * apart : NULL;
+        if (SOFT_LOOPS && sizeof *x == sizeof(double))
+            add_powers(p, (void *)total, (const void *)(x + i * apart), (const void *)largest, (void *)powers,
+                       w);
+        else
+            ROW(p)->exp_minus(total, x + i * apart, largest, powers, w);
+    }
     for (int64_t c = 0; c < w; c++)
         total[c] = p->kind == SOFTMAX ? 1 / total[c] : (R)log((double)total[c]);
     for (int64_t i = 0; i < p->n; i++) {
