@@ -29,6 +29,8 @@ enum {
     NONE = 255,
     SHORT =
         24, /* the moments of rows of floats up to that are those of columns, which they are turned into, */
+    TAILED = 64,  /* (or that, where the next row is read as the last lanes of one are written, */
+    LANES = 16,   /* of vectors at most) */
     TOGETHER = 64 /* so many at a time */
 };
 
@@ -62,7 +64,7 @@ typedef struct norm_job {
 static void moments_of_short(const norm *p, const float *x, int64_t w, float *moments)
 {
     float *mean = memset(moments, 0, 2 * TOGETHER * sizeof *moments), *spread = moments + TOGETHER;
-    float turned[SHORT * TOGETHER];
+    float turned[TAILED * TOGETHER];
     const int64_t size = p->n * w;
     const float part = 1 / (float)p->n;
     lnt_turn(turned, w, x, p->n, w, p->n, sizeof *x);

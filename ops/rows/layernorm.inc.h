@@ -32,7 +32,9 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 {
     const norm_job *j = arg;
     const norm *p = j->p;
-    const int64_t n = p->n, together = sizeof(R) == sizeof(float) && n <= SHORT ? TOGETHER : 1;
+    const bool tailed = j->x == j->y && p->n % LANES;
+    const int64_t n = p->n,
+                  together = sizeof(R) == sizeof(float) && n <= (tailed ? TAILED : SHORT) ? TOGETHER : 1;
     R *buffer = (R *)((char *)j->scratch + thread * p->thread_bytes), moments[2 * TOGETHER];
     (void)k;
     for (int64_t o = begin; o < end; o++) {
