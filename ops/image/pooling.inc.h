@@ -313,7 +313,15 @@ static lnt_status NAME(plain_images)(lnt_kernel *k, void *arg, int64_t begin, in
     for (int64_t i = begin; i < end; i++) {
         const R *x = (const R *)j->x + i * n;
         R *y = (R *)j->y + i;
-        if (p->kind == MAX)
+        if (sizeof(R) == sizeof(float) && p->kind == MAX && n < A_CALL) {
+            R largest = (R)-INFINITY;
+            bool is_nan = false;
+            for (int64_t e = 0; e < n; e++) {
+                largest = x[e] > largest ? x[e] : largest;
+                is_nan |= x[e] != x[e];
+            }
+            *y = is_nan ? (R)NAN : largest;
+        } else if (p->kind == MAX)
             *y = ROW(p)->max(x, n);
         else if (p->kind == AVERAGE && n < A_CALL) {
             R sum = 0;
