@@ -13,7 +13,14 @@
  * FEW, so that memory is still read in long pieces; from caches, which x86 fills ahead within a page, pieces are
  * pages, or one thread would ask for what another is writing. Along the innermost axis sequences are neighbors once
  * they are transposed, so many and so many steps of them at a time. */
-enum { COLUMNS = 2048, FEW = 256, FEW_COLUMNS = 16 /* no vectors' worth */, SEQUENCES = 64, STEPS = 16 };
+enum {
+    COLUMNS = 2048,
+    FEW = 256,
+    FEW_COLUMNS = 16,
+    FEW_BYTES = 64 /* no vectors' worth */,
+    SEQUENCES = 64,
+    STEPS = 16
+};
 #if defined(__x86_64__)
 enum { PAGE = 4096, NEAR = 1024 * 1024 /* bytes */ };
 #else
@@ -54,6 +61,7 @@ typedef struct cumulative_params {
     lnt_typed_fn loop;          /* a row of results and one of the input to the next row; or */
     const lnt_row_kernels *row; /* the same of floats */
     bool product, exclusive, reverse;
+    char start[8]; /* an exclusive result of nothing */
 } cumulative_params;
 
 typedef struct cumulative_job {
@@ -85,7 +93,7 @@ static void cumulate_rows(const cumulative_params *p, const walk *w, int64_t siz
     const int64_t step = w->step * size;
     lnt_typed_args row = {.n = w->columns};
     if (w->exclusive)
-        p->run(&(walk){1, 0, w->columns, true}, src, dst);
+        lnt_fill(dst, w->columns, p->start, (size_t)size);
     else if (dst != src)
         memcpy(dst, src, (size_t)(w->columns * size));
     for (int64_t i = 1; i < w->n; i++) {
@@ -133,7 +141,7 @@ static void cumulate_block(const cumulative_job *job, int64_t item)
     }
     const char *src = job->src + first * job->size;
     char *dst = job->dst + first * job->size;
-    if (w.columns >= FEW_COLUMNS)
+    if (w.columns >= FEW_COLUMNS || w.columns * job->size >= FEW_BYTES)
         cumulate_rows(p, &w, job->size, src, dst);
     else
         p->run(&w, src, dst);
@@ -202,6 +210,7 @@ static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row
     p->product = row == LNT_TYPED_Mul;
     p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
     p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
+    run(&(walk){1, 0, 1, true}, p->start, p->start);
     if (!p->exclusive)
         lnt_bind_in_place(site, 0, 0);
     site->step->run = run_cumulative;
