@@ -13,6 +13,12 @@
 #include <string.h>
 
 enum { BLOCK = LNT_REDUCE_BLOCK, WIDEST = sizeof(int64_t) };
+/* Libraries where size matters more turn each of repeated rows. */
+#if defined(__x86_64__)
+enum { JOINS_REPEATED = !LNT_TRIMMED };
+#else
+enum { JOINS_REPEATED = false };
+#endif
 
 /* acc = acc (+) x */
 static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
@@ -78,8 +84,8 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
                          void *acc);
 
 /* The same of short rows that many others are joined with: that is done before they are turned. */
-static __attribute__((noinline)) void reduce_repeated(const lnt_reduce *p, const void *x, int64_t base,
-                                                      int64_t n, void *acc)
+static __attribute__((noinline, unused)) void reduce_repeated(const lnt_reduce *p, const void *x,
+                                                              int64_t base, int64_t n, void *acc)
 {
     _Alignas(16) char flat[LNT_REDUCE_ROOM * WIDEST];
     const int64_t size = n * p->fold / p->behind * p->inner;
@@ -104,7 +110,7 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
         lnt_fill(acc, n * p->fold, p->of_nothing, lnt_dtype_size(p->wide));
     const bool turns = p->way == TURNED;
     const int64_t width = turns ? n * p->fold : n, lines = width / p->behind;
-    if (!LNT_TRIMMED && turns && p->n_outer_reduced > 1 && p->kind != SUM_EXP) {
+    if (JOINS_REPEATED && turns && p->n_outer_reduced > 1 && p->kind != SUM_EXP) {
         reduce_repeated(p, x, base, n, acc);
         return;
     }
