@@ -84,8 +84,8 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
                          void *acc);
 
 /* The same of short rows that many others are joined with: that is done before they are turned. */
-static __attribute__((noinline, unused)) void reduce_repeated(const lnt_reduce *p, const void *x,
-                                                              int64_t base, int64_t n, void *acc)
+static __attribute__((noinline)) void reduce_repeated(const lnt_reduce *p, const void *x, int64_t base,
+                                                      int64_t n, void *acc)
 {
     _Alignas(16) char flat[LNT_REDUCE_ROOM * WIDEST];
     const int64_t size = n * p->fold / p->behind * p->inner;
