@@ -61,7 +61,7 @@ typedef struct cumulative_params {
     lnt_typed_fn loop;          /* a row of results and one of the input to the next row; or */
     const lnt_row_kernels *row; /* the same of floats */
     bool product, exclusive, reverse;
-    char start[8]; /* an exclusive result of nothing */
+    int64_t start; /* an exclusive result of nothing, of the type */
 } cumulative_params;
 
 typedef struct cumulative_job {
@@ -93,7 +93,7 @@ static void cumulate_rows(const cumulative_params *p, const walk *w, int64_t siz
     const int64_t step = w->step * size;
     lnt_typed_args row = {.n = w->columns};
     if (w->exclusive)
-        lnt_fill(dst, w->columns, p->start, (size_t)size);
+        lnt_fill(dst, w->columns, &p->start, (size_t)size);
     else if (dst != src)
         memcpy(dst, src, (size_t)(w->columns * size));
     for (int64_t i = 1; i < w->n; i++) {
@@ -210,7 +210,7 @@ static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row
     p->product = row == LNT_TYPED_Mul;
     p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
     p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
-    run(&(walk){1, 0, 1, true}, p->start, p->start);
+    run(&(walk){1, 0, 1, true}, &p->start, &p->start);
     if (!p->exclusive)
         lnt_bind_in_place(site, 0, 0);
     site->step->run = run_cumulative;
