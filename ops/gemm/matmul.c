@@ -224,23 +224,20 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
 }
 
 /* beta * C, broadcast to whole rows: [1 or M][N], a residual's of the product's elements. */
-static void expand_c(const lnt_matmul *m, const float *c, float *dst)
+static void expand_c(const lnt_kernel *k, const lnt_matmul *m, const float *c, float *dst)
 {
     const int64_t rows = m->stride_c[0] ? m->p.M : 1;
     uint16_t *halves = m->stride_c[0] && m->plan.kernels->element != sizeof *dst ? (uint16_t *)(void *)dst : NULL;
     for (int64_t i = 0; i < rows; i++) {
         const float *row = c + i * m->stride_c[0], first = m->p.beta * *row;
-        if (!halves && m->stride_c[1] == 0) {
-            lnt_fill(dst + i * m->p.N, m->p.N, &first, sizeof first);
-            continue;
-        }
-        for (int64_t j = 0; j < m->p.N; j++) {
-            const float x = m->p.beta * row[j * m->stride_c[1]];
-            if (halves)
-                halves[i * m->p.N + j] = lnt_float_to_f16(x);
-            else
-                dst[i * m->p.N + j] = x;
-        }
+        float *to = dst + i * m->p.N;
+        if (halves)
+            for (int64_t j = 0; j < m->p.N; j++)
+                halves[i * m->p.N + j] = lnt_float_to_f16(m->p.beta * row[j * m->stride_c[1]]);
+        else if (m->stride_c[1] == 0)
+            lnt_fill(to, m->p.N, &first, sizeof first);
+        else
+            k->kernels->row->shift_scale(row, to, m->p.N, 0, m->p.beta, -0.0f);
     }
 }
 
@@ -263,7 +260,7 @@ lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s)
     }
     if (m->expand_c) {
         float *rows = (float *)(void *)(scratch + m->scratch_c);
-        expand_c(m, c, rows);
+        expand_c(k, m, c, rows);
         c = rows;
     }
     lnt_gemm_call call = {.plan = &m->plan,
