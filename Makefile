@@ -61,8 +61,8 @@ TRIMMED := $(BUILD)/trimmed/ops/list.h
 CPPFLAGS += -I$(BUILD)/trimmed -include $(BUILD)/trimmed/absent.h $(if $(findstring aarch64,$(CROSS)),-DLNT_NEON_ONLY)
 OPT ?= -Os -g
 # Functions by name, whatever folder they are of; no table for unwinding, of which there is none.
-# Tables that are read-only once relocated want a page boundary, on 16 KB pages a twentieth of the library; and no page
-# is saved in memory by up to as many bytes of padding in the file.
+# Tables that are read-only once relocated want a page boundary, on 16 KB pages a twentieth of the library; to save a page
+# of memory the linker would pad the file by as much.
 LDFLAGS += -Wl,--sort-section=name,--build-id=none,--no-eh-frame-hdr,-z,norelro,-z,common-page-size=64
 endif
 OPT ?= -O2 -g

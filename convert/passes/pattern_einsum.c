@@ -19,7 +19,7 @@ typedef struct product {
 
 /* ---- the equation ---- */
 
-/* Reads a term of *text, of an operand of that rank, up to its end; no label may be there twice. */
+/* Reads a term of *text, of an operand of that rank, up to its end; no label may be there twice, nor an ellipsis. */
 static bool read_term(const char **text, unsigned rank, unsigned *dots, labels to)
 {
     unsigned letters = 0, n = 0;
@@ -29,7 +29,8 @@ static bool read_term(const char **text, unsigned rank, unsigned *dots, labels t
         const char c = **text;
         if (strncmp(*text, "...", 3) == 0) {
             *dots = rank == LNT_RANK_UNKNOWN ? *dots : rank - letters;
-            if (letters + *dots > LNT_MAX_RANK || (rank != LNT_RANK_UNKNOWN && letters > rank))
+            if (letters + *dots > LNT_MAX_RANK || (rank != LNT_RANK_UNKNOWN && letters > rank) ||
+                memchr(to, '0', n))
                 return false;
             for (unsigned i = 0; i < *dots && n < LNT_MAX_RANK; i++)
                 to[n++] = (char)('0' + i);

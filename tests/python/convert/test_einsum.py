@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto
 
@@ -64,6 +65,17 @@ def test_weights(tmp_path, equation):
 def test_others_are_right(tmp_path, equation):
     made_of(tmp_path, equation, weights=False)
     made_of(tmp_path, equation, weights=True)
+
+
+@pytest.mark.parametrize("equation", ["...ijl,...jlk->......ik", "......ij,jk->ik", "ijk,jkl->", "ij,jk->iik", "i..j,jk->ik"])
+def test_bad_equations_are_told(tmp_path, equation):
+    build = Builder(5)
+    for name, term in zip("ab", equation.split("->")[0].split(",")):
+        build.input(name, TensorProto.FLOAT, [2] * (3 * term.count("...") + sum(c.isalpha() for c in term)))
+    build.output(build.op("Einsum", "a", "b", equation=equation), "y", [2])
+    onnx.save(build.model("einsum"), tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt")
+    assert done.returncode == 0 or "Einsum" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("scores, mix, axes", [
