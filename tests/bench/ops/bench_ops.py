@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""bench_ops.py [--threads N ...] [--new | --reuse | --render] [--list] [PATTERN ...]: single operators against ONNX Runtime.
+"""bench_ops.py [--threads N ...] [--new | --reuse | --render] [--random SEED COUNT] [--list] [PATTERN ...]: single operators
+against ONNX Runtime.
 
 Rows are those of grid.py, or those whose "family: name" holds a PATTERN (a regular expression). Each runs in turns with
 onnxruntime's, its outputs compared; what comes out slower is measured again at length. What was measured is kept in
 build/bench-ops/results.json: --reuse measures what is missing, --new besides that what the sources of its operator have
-changed under. docs/operators-speed.md is written from it."""
+changed under. docs/operators-speed.md is written from it.
+
+--random measures rows that random_rows.py draws from a seed instead: shapes, axes and attributes that no kernel was looked at
+with. They are kept in build/bench-ops/random-SEED.json, and what is slower is printed."""
 
 import argparse
 import functools
@@ -25,6 +29,7 @@ sys.path.insert(0, str(HERE.parent))
 import bench  # noqa: E402
 import grid  # noqa: E402
 import ops_report  # noqa: E402
+import random_rows  # noqa: E402
 
 ROOT = HERE.parents[2]
 OUT = ROOT / "build/bench-ops"
@@ -111,7 +116,7 @@ def tell(key, found, done, of, start):
               + ("" if found["agree"] else "  outputs differ"), flush=True)
 
 
-def work_through(given, wanted, results):
+def work_through(given, wanted, results, path):
     due = [(row, threads) for threads in given.threads for row in wanted
            if is_due(given, row, results["rows"].get(f"{row.name}/{threads}"))]
     start = time.monotonic()
@@ -120,16 +125,16 @@ def work_through(given, wanted, results):
         results["rows"][key] = attempt(row, threads)
         tell(key, results["rows"][key], done, len(due), start)
         if done % 20 == 0 or done == len(due):
-            save(results)
+            save(results, path)
     if due:
         results["machine"] = bench.machine()
-        save(results)
+        save(results, path)
 
 
-def save(results):
-    scratch = RESULTS.with_suffix(".new")
+def save(results, path):
+    scratch = path.with_suffix(".new")
     scratch.write_text(json.dumps(results, indent=0))
-    scratch.replace(RESULTS)
+    scratch.replace(path)
 
 
 def main():
@@ -140,9 +145,10 @@ def main():
     how.add_argument("--new", action="store_true", help="what is missing, or has other sources now")
     how.add_argument("--reuse", action="store_true", help="what is missing")
     how.add_argument("--render", action="store_true", help="measure nothing")
+    options.add_argument("--random", type=int, nargs=2, metavar=("SEED", "COUNT"), help="rows drawn from a seed")
     options.add_argument("--list", action="store_true", help="print the rows")
     given = options.parse_args()
-    everything = grid.rows()
+    everything = random_rows.rows(*given.random) if given.random else grid.rows()
     wanted = [r for r in everything if not given.patterns or any(re.search(p, f"{r.family}: {r.name}") for p in given.patterns)]
     if not wanted:
         options.error("no row is called so (--list)")
@@ -150,10 +156,14 @@ def main():
         print("\n".join(f"{r.family}: {r.name}" for r in wanted))
         return
     OUT.mkdir(parents=True, exist_ok=True)
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}}
+    path = OUT / f"random-{given.random[0]}.json" if given.random else RESULTS
+    results = json.loads(path.read_text()) if path.exists() else {"rows": {}}
     if not given.render:
-        work_through(given, wanted, results)
-    ops_report.write(everything, results)
+        work_through(given, wanted, results, path)
+    if given.random:
+        ops_report.tell_slow(wanted, results)
+    else:
+        ops_report.write(everything, results)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,14 @@ def problems(lines):
     return report.table(["operator", "reason"], cells) if cells else "None."
 
 
+def tell_slow(rows, results):
+    """Families, and what is slower, on the terminal."""
+    lines = [Line(row, results) for row in rows]
+    measured = sorted((x for x in lines if any(x.good(n) for n in THREADS)), key=Line.worst)
+    slow = [x.cells() for x in measured if any(x.slow(n) for n in THREADS)]
+    print(family_table(measured), report.table(HEADS, slow), problems(lines), sep="\n\n")
+
+
 def write(rows, results):
     lines = [Line(row, results) for row in rows]
     measured = sorted((x for x in lines if any(x.good(n) for n in THREADS)), key=Line.worst)
