@@ -338,8 +338,10 @@ level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l)))
 compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))
 # For size GCC would copy and clear memory by instructions that take longer to start than most copies here.
 SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
-# Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.
-UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-loops -fno-align-jumps)
+# Functions and jumps start where they fall, outside kernels loops, too: the no-operations before them are a twentieth of the
+# library.
+UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-jumps)
+UNALIGNED_LOOPS := $(if $(CLANG),,-fno-align-loops)
 # What is missing is told with the line that installs it.
 .PHONY: tools
 tools:
@@ -348,7 +350,7 @@ tools:
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED) | tools
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(UNALIGNED) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED_LOOPS)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h
