@@ -104,7 +104,7 @@ lnt_status lnt_site_bind(lnt_site *site)
         site->step->run = run_nothing;
         return LNT_OK;
     }
-    LNT_TRY(site->node->op->bind(site));
+    LNT_TRY(lnt_row_bind(site));
     LNT_ASSERT(site->step->scratch_bytes <= PTRDIFF_MAX);
     return LNT_OK;
 }

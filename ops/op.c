@@ -26,23 +26,49 @@ static const char domains[][16] = {[LNT_DOMAIN_ONNX] = "",
 
 const lnt_op lnt_ops[] = {
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
-    {id,                                                                                                     \
-     offsetof(struct names, ident),                                                                          \
-     version,                                                                                                \
-     domain,                                                                                                 \
-     imin,                                                                                                   \
-     imax,                                                                                                   \
-     omin,                                                                                                   \
-     omax,                                                                                                   \
-     LNT_TYPE_##types,                                                                                       \
-     values,                                                                                                 \
-     flags,                                                                                                  \
-     lnt_shape_##shape,                                                                                      \
-     lnt_bind_##bind},
+    {id,   offsetof(struct names, ident), version, domain, imin, imax, omin, omax, LNT_TYPE_##types, values, \
+     flags},
 #include "ops/list.h"
 #undef OP
 };
 const unsigned lnt_op_count = sizeof lnt_ops / sizeof lnt_ops[0];
+
+/* Rows by their place in lnt_ops. */
+enum row {
+#define OP(id, version, ident, ...) ROW_##ident,
+#include "ops/list.h"
+#undef OP
+};
+
+static enum row row_of(const lnt_site *site)
+{
+    LNT_ASSERT(site->node->op >= lnt_ops && site->node->op < lnt_ops + lnt_op_count);
+    return (enum row)(site->node->op - lnt_ops);
+}
+
+lnt_status lnt_row_shape(lnt_site *site)
+{
+    switch (row_of(site)) {
+#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, ...)                      \
+    case ROW_##ident:                                                                                        \
+        return lnt_shape_##shape(site);
+#include "ops/list.h"
+#undef OP
+    }
+    return LNT_E_INTERNAL;
+}
+
+lnt_status lnt_row_bind(lnt_site *site)
+{
+    switch (row_of(site)) {
+#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, ...)                \
+    case ROW_##ident:                                                                                        \
+        return lnt_bind_##bind(site);
+#include "ops/list.h"
+#undef OP
+    }
+    return LNT_E_INTERNAL;
+}
 
 const char *lnt_op_name(const lnt_op *op)
 {
@@ -169,7 +195,7 @@ lnt_status lnt_site_shape(lnt_site *site)
         for (unsigned i = 0; i < site->n_in; i++)
             if (site->in[i] && site->in[i]->rank == LNT_RANK_UNKNOWN)
                 return LNT_UNKNOWN;
-    return op->shape(site);
+    return lnt_row_shape(site);
 }
 
 void lnt_set_dims(lnt_site *site, unsigned i, unsigned rank, const int64_t *dims)

@@ -82,7 +82,6 @@ struct lnt_site {
 /* What a shape rule returns when extents depend on a value not known yet. Not a failure. */
 #define LNT_UNKNOWN ((lnt_status)-1)
 
-typedef lnt_status (*lnt_shape_fn)(lnt_site *site);
 typedef lnt_status (*lnt_bind_fn)(lnt_site *site);
 
 /* How output types follow; the shape rule may set them itself for LNT_TYPE_RULE. */
@@ -132,7 +131,7 @@ enum {
 /* Domains of operators; lnt_op_domain has their texts. */
 typedef enum { LNT_DOMAIN_ONNX, LNT_DOMAIN_MICROSOFT, LNT_DOMAIN_ML, LNT_DOMAIN_LINNET } lnt_domain;
 
-/* A pointer in a table costs four times its size in a shared library, which relocates it: texts are numbers here. */
+/* A pointer in a table costs four times its size in a shared library, which relocates it: there are none here. */
 struct lnt_op {
     uint16_t id;                              /* in files; never reused */
     uint16_t name_at;                         /* lnt_op_name */
@@ -142,8 +141,6 @@ struct lnt_op {
     uint8_t type_rule;
     uint8_t value_inputs; /* bit i: the shape rule reads the contents of input i */
     uint32_t flags;
-    lnt_shape_fn shape;
-    lnt_bind_fn bind;
 };
 
 /* Operators by number: LNT_ID_Conv, ... */
@@ -174,6 +171,10 @@ enum {
     __attribute__((cold)) lnt_status lnt_bind_##bind(lnt_site *site);
 #include "ops/list.h"
 #undef OP
+
+/* The shape rule and the bind function of the row of site->node. */
+lnt_status lnt_row_shape(lnt_site *site);
+lnt_status lnt_row_bind(lnt_site *site);
 
 /* The whole list, ordered as ops/list.h. */
 extern const lnt_op lnt_ops[];

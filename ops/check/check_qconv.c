@@ -178,7 +178,7 @@ static lnt_status check_case(bench *b, lnt_level level, uint64_t seed, lnt_check
         .node = &b->node, .in = b->in, .out = &b->out, .n_in = b->node.n_in, .n_out = 1, .err = &err};
     void *y = b->y;
     draw(b);
-    if (!b->node.op || b->node.op->shape(&site) != LNT_OK || lnt_operand_count(&b->output) <= 0 ||
+    if (!b->node.op || lnt_row_shape(&site) != LNT_OK || lnt_operand_count(&b->output) <= 0 ||
         lnt_operand_count(&b->output) > IMAGE_MAX ||
         lnt_window_with(&site, b->operand[W].dims + 2, &b->window))
         return LNT_OK; /* the window does not fit, or there is no such operator */

@@ -155,7 +155,7 @@ static lnt_status make_inner(const lnt_site *site, inner_site *s)
     s->site.in = &s->in;
     s->site.out = &s->out;
     s->site.n_in = s->site.n_out = 1;
-    return op->shape(&s->site);
+    return lnt_row_shape(&s->site);
 }
 
 lnt_status lnt_shape_qreal(lnt_site *site)
