@@ -149,7 +149,7 @@ PRODUCT(334, 1, Attention, ONNX, "Attention", 3, 7, 1, 4, RULE, attention, atten
 OP(380, 1, LinearAttention, ONNX, "LinearAttention", 3, 6, 1, 2, IN0, linear_attention, linear_attention, 0, 0)
 OP(335, 1, GridSample, ONNX, "GridSample", 2, 2, 1, 1, IN0, gridsample, gridsample, 0, 0)
 OP(336, 1, AffineGrid, ONNX, "AffineGrid", 2, 2, 1, 1, IN0, affine_grid, affine_grid, V(1), 0)
-OP(337, 1, RoiAlign, ONNX, "RoiAlign", 3, 3, 1, 1, IN0, roialign, roialign, 0, 0)
+OP(337, 1, RoiAlign, ONNX, "RoiAlign", 3, 3, 1, 1, IN0, roialign, roialign, 0, CL)
 OP(338, 1, DeformConv, ONNX, "DeformConv", 3, 5, 1, 1, IN0, deform, deform, 0, 0)
 OP(339, 1, NegativeLogLikelihoodLoss, ONNX, "NegativeLogLikelihoodLoss", 2, 3, 1, 1, IN0, loss, loss, 0, 0)
 OP(340, 1, SoftmaxCrossEntropyLoss, ONNX, "SoftmaxCrossEntropyLoss", 2, 3, 1, 2, IN0, loss, loss, 0, 0)

@@ -17,11 +17,12 @@ enum {
 };
 
 typedef struct roialign {
+    const lnt_row_kernels *row;
     int64_t images, channels, height, width, regions, out_height, out_width;
     int64_t blocks; /* of CHANNELS */
     int64_t ratio;  /* samples along each axis of a bin; 0: as many as it has elements */
     double scale;
-    bool maximum, half_pixel;
+    bool maximum, half_pixel, last; /* channels */
 } roialign;
 
 typedef struct roialign_job {
@@ -103,7 +104,8 @@ lnt_status lnt_bind_roialign(lnt_site *site)
     roialign *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
-    *p = (roialign){.images = x->dims[0],
+    *p = (roialign){.row = site->kernels->row,
+                    .images = x->dims[0],
                     .channels = x->dims[1],
                     .blocks = x->dims[1] / CHANNELS + (x->dims[1] % CHANNELS > 0),
                     .height = x->dims[2],
@@ -115,7 +117,8 @@ lnt_status lnt_bind_roialign(lnt_site *site)
                     .scale = (double)lnt_attr_f(node, "spatial_scale", 1),
                     .maximum = strcmp(lnt_attr_s(node, "mode", "avg"), "max") == 0,
                     .half_pixel = strcmp(lnt_attr_s(node, "coordinate_transformation_mode", "half_pixel"),
-                                         "half_pixel") == 0};
+                                         "half_pixel") == 0,
+                    .last = x->order == LNT_ORDER_CHANNELS_LAST};
     LNT_REQUIRE(rois->dims[1] == 4 && batch->dtype == LNT_INT64 && lnt_operand_count(batch) == p->regions,
                 site->err, LNT_E_SHAPE, "rois must be [n, 4] and batch_indices [n] of int64");
     LNT_REQUIRE(p->ratio >= 0 && p->ratio <= MAX_RATIO, site->err, LNT_E_ARGUMENT,

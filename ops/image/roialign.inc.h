@@ -78,13 +78,51 @@ static void NAME(max_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plan
     }
 }
 
+/* Pixels: y[i * pixel + c] = output i of channel c of x [plane][pixel]. A point's taps are two pairs of neighbors. */
+static void NAME(sum_pixels)(const roialign *p, const NAME(lnt_taps) * taps, const R *x, R *y,
+                             int64_t channels)
+{
+    const NAME(lnt_tap) *tap = taps->tap;
+    for (int64_t i = 0; i < taps->points; i++, y += p->channels) {
+        const NAME(lnt_tap) *const end = tap + taps->count[i];
+        if (i > 0 || !taps->onto)
+            memset(y, 0, (size_t)channels * sizeof *y);
+        for (; tap < end; tap += 2)
+            ROW(p)->add_scaled(y, x + tap->at * p->channels, (tap[1].at - tap->at) * p->channels,
+                               (const R[]){tap->weight, tap[1].weight}, 2, channels);
+    }
+}
+
+/* y[i * pixel + c] = the largest part of channel c at any of output i's points. */
+static void NAME(max_pixels)(const roialign *p, const NAME(lnt_taps) * taps, const R *x, R *y,
+                             int64_t channels)
+{
+    const NAME(lnt_tap) *tap = taps->tap;
+    for (int64_t i = 0; i < taps->points; i++, y += p->channels) {
+        const NAME(lnt_tap) *const end = tap + taps->count[i];
+        if (i > 0 || !taps->onto)
+            for (int64_t c = 0; c < channels; c++)
+                y[c] = tap < end ? tap->weight * x[tap->at * p->channels + c] : 0;
+        for (; tap < end; tap++) {
+            const R *from = x + tap->at * p->channels;
+            for (int64_t c = 0; c < channels; c++) {
+                const R part = tap->weight * from[c];
+                y[c] = part > y[c] ? part : y[c];
+            }
+        }
+    }
+}
+
 /* Outputs of the taps known; the last one goes on. A deadline ends it: a bin may have millions of points. */
 static lnt_status NAME(write_bins)(NAME(roi_bins) * r)
 {
     const roialign *p = r->p;
-    (p->maximum ? NAME(max_taps) : NAME(lnt_sum_taps))(&r->taps, r->x, p->height * p->width, r->y,
-                                                       p->out_height * p->out_width, r->channels);
-    r->y += r->taps.points - 1;
+    if (p->last)
+        (p->maximum ? NAME(max_pixels) : NAME(sum_pixels))(p, &r->taps, r->x, r->y, r->channels);
+    else
+        (p->maximum ? NAME(max_taps) : NAME(lnt_sum_taps))(&r->taps, r->x, p->height * p->width, r->y,
+                                                           p->out_height * p->out_width, r->channels);
+    r->y += (r->taps.points - 1) * (p->last ? p->channels : 1);
     r->taps.points = 1;
     r->taps.used = r->taps.count[0] = 0;
     r->taps.onto = true;
@@ -169,8 +207,9 @@ static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const int64_t n = item / bins / p->blocks, c = item / bins % p->blocks * CHANNELS, b = item % bins;
         const int64_t left = p->channels - c;
         last = end - item < bins - b ? end : item + bins - b;
-        r.x = (const R *)j->x + (j->batch[n] * p->channels + c) * plane;
-        r.y = (R *)j->y + (n * p->channels + c) * bins + b;
+        const int64_t image = j->batch[n] * p->channels * plane, region = n * p->channels * bins;
+        r.x = (const R *)j->x + image + c * (p->last ? 1 : plane);
+        r.y = (R *)j->y + region + (p->last ? b * p->channels + c : c * bins + b);
         r.channels = left < CHANNELS ? left : CHANNELS;
         r.taps.points = r.taps.used = 0;
         r.taps.onto = false;

@@ -3,7 +3,7 @@ lie partly or wholly beyond the image or are empty, every mode, any number of th
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from harness import check_against, check_against_reference, reference
 
@@ -71,6 +71,22 @@ def test_regions_far_larger_than_the_image(tmp_path, transformation):
 
 def test_of_doubles(tmp_path):
     check(tmp_path, 3, (15, 20), REGIONS, element=TensorProto.DOUBLE, output_height=4, output_width=4)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("channels, ratio", [(5, 0), (19, 2), (300, 3), (2, 64)])
+def test_between_convolutions(tmp_path, mode, channels, ratio):
+    """Channels last: the image comes from one convolution, the regions go to another."""
+    model, feeds = model_of(channels, (15, 20), REGIONS, mode=mode, sampling_ratio=ratio, output_height=3, output_width=5)
+    rng = np.random.default_rng(channels)
+    for name in ("before", "behind"):
+        weights = rng.standard_normal((channels, channels, 3, 3)).astype(np.float32) / channels
+        model.graph.initializer.append(numpy_helper.from_array(weights, name))
+    node = model.graph.node[0]
+    node.input[0], node.output[0] = "image", "regions"
+    model.graph.node.insert(0, helper.make_node("Conv", ["x", "before"], ["image"], pads=[1] * 4))
+    model.graph.node.append(helper.make_node("Conv", ["regions", "behind"], ["y"], pads=[1] * 4))
+    check_against_reference(tmp_path, model, feeds, "--max-rel", "1e-4", ways=WAYS)
 
 
 def test_first_version(tmp_path):
