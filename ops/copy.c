@@ -395,7 +395,7 @@ void lnt_repeat_each(void *dst, const void *src, int64_t src_step, int64_t rows,
 
 void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times)
 {
-    enum { MANY = 128, STORED = 512 };
+    enum { MANY = 64, STORED = 2048 };
     const int64_t total = bytes * times;
     if (is_unit(bytes)) {
         lnt_fill(dst, times, src, (size_t)bytes);
@@ -517,12 +517,15 @@ static bool find_transpose(lnt_copy *c)
 
 /* A line of few elements costs more to start than to copy: the axis before it makes a longer one. One item of
  * work has all such lines, so that what it writes is still in the cache when its gaps are filled; and as many other
- * lines as are short together. */
+ * lines as are short together. So does one before a repeat of a line. */
 static void join_lines(lnt_copy *c)
 {
     const unsigned last = c->rank - 1;
     if (c->rank < 2)
         return;
+    if (c->kind == LNT_COPY_BYTES && c->rank > 2 && c->src[last - 1] == 0 && c->dst[last - 1] == c->n[last] &&
+        c->n[last - 2] > c->n[last - 1] && c->n[last - 2] * c->n[last - 1] * c->n[last] <= SLICE_BYTES)
+        move_axis(c, last - 1, last - 2);
     const bool few = c->kind == LNT_COPY_LINE && c->n[last] < 8 && c->n[last - 1] > c->n[last];
     if (few)
         move_axis(c, last - 1, last);
@@ -648,15 +651,12 @@ static unsigned advance(const lnt_copy *c, cursor *w)
 /* Items of a step along an axis whose other steps repeat it in one piece, while it is in the cache; 0: it is none. */
 static int64_t repeated_items(const lnt_copy *c, unsigned axis)
 {
-    enum { CACHED = 256 * 1024 };
+    enum { CACHED = 4 << 20 };
     int64_t items = c->pieces, bytes = c->unit;
     if (c->src[axis] != 0 || c->kind == LNT_COPY_TRANSPOSE || axis + 2 >= c->rank)
         return 0;
-    for (unsigned i = c->rank - 1; i > axis; bytes *= c->n[i--]) {
-        if (c->dst[i] != bytes)
-            return 0;
+    for (unsigned i = c->rank - 1; i > axis; bytes *= c->n[i--])
         items *= i + 1 < c->rank ? (c->n[i] + span(c, i) - 1) / span(c, i) : 1;
-    }
     return c->dst[axis] == bytes && bytes <= CACHED ? items : 0;
 }
 
@@ -673,17 +673,36 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
         BY_UNIT(c->unit, line, dst, dst_step, src, src_step, n);
 }
 
-/* Lines of 8 to 16 bytes, pixels for instance: two moves that may overlap take less than a call for each. */
-static void copy_short_lines(const lnt_copy *c, char *dst, const char *src, int64_t rows, int64_t n)
-{
-    const int64_t dst_step = c->dst[c->rank - 2], src_step = c->src[c->rank - 2];
-    for (; rows > 0; rows--, dst += dst_step, src += src_step) {
-        uint64_t first, last;
-        memcpy(&first, src, sizeof first);
-        memcpy(&last, src + n - sizeof last, sizeof last);
-        memcpy(dst, &first, sizeof first);
-        memcpy(dst + n - sizeof last, &last, sizeof last);
+/* Lines of one T or two, pixels for instance: two moves that may overlap take less than a call for each. */
+#define SHORT_LINES(T)                                                                                       \
+    static void short_lines_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step,              \
+                                int64_t rows, int64_t bytes)                                                 \
+    {                                                                                                        \
+        const int64_t behind = bytes - (int64_t)sizeof(T);                                                   \
+        for (; rows > 0; rows--, dst += dst_step, src += src_step) {                                         \
+            T first, last;                                                                                   \
+            memcpy(&first, src, sizeof first);                                                               \
+            memcpy(&last, src + behind, sizeof last);                                                        \
+            memcpy(dst, &first, sizeof first);                                                               \
+            memcpy(dst + behind, &last, sizeof last);                                                        \
+        }                                                                                                    \
     }
+SHORT_LINES(uint32_t)
+SHORT_LINES(uint64_t)
+SHORT_LINES(vector_uint8_t)
+
+static __attribute__((noinline)) void byte_lines(char *dst, int64_t dst_step, const char *src,
+                                                 int64_t src_step, int64_t rows, int64_t n)
+{
+    if (n > 32 || n < 4)
+        for (; rows > 0; rows--, dst += dst_step, src += src_step)
+            memcpy(dst, src, (size_t)n);
+    else if (n > 16)
+        short_lines_vector_uint8_t(dst, dst_step, src, src_step, rows, n);
+    else if (n >= 8)
+        short_lines_uint64_t(dst, dst_step, src, src_step, rows, n);
+    else
+        short_lines_uint32_t(dst, dst_step, src, src_step, rows, n);
 }
 
 #if defined(__SSE2__) && !LNT_TRIMMED
@@ -719,12 +738,11 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
         lnt_repeat_bytes(dst, src, n, rows);
         return;
     }
-    if (bytes && rows > 1 && n >= 8 && n <= 16) {
-        copy_short_lines(c, dst, src, rows, n);
+    if (bytes) {
+        byte_lines(dst, dst_step, src, src_step, rows, n);
         return;
     }
-    if (!bytes && rows > 1 && c->src[c->rank - 1] == 0 && c->dst[c->rank - 1] == c->unit &&
-        dst_step == n * c->unit) {
+    if (rows > 1 && c->src[c->rank - 1] == 0 && c->dst[c->rank - 1] == c->unit && dst_step == n * c->unit) {
         lnt_repeat_each(dst, src, src_step, rows, n, (size_t)c->unit);
         return;
     }
@@ -737,10 +755,7 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
     }
 #endif
     for (; rows > 0; rows--, dst += dst_step, src += src_step)
-        if (bytes)
-            memcpy(dst, src, (size_t)n);
-        else
-            copy_line(c, dst, src, n);
+        copy_line(c, dst, src, n);
 }
 
 static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor *w, char *dst, const char *src,
