@@ -6,6 +6,8 @@
 #include "ops/element.h"
 #include "ops/op.h"
 
+#include <string.h>
+
 /* Output out is all of input 0: no data moves. */
 lnt_status lnt_bind_as_view(lnt_site *site);
 
@@ -64,6 +66,18 @@ static inline bool lnt_wrap_index(int64_t *index, int64_t extent)
     if (*index < 0)
         *index += extent;
     return *index >= 0 && *index < extent;
+}
+
+/* Copies what is often one element by one instruction. */
+static inline void lnt_move_slice(char *dst, const char *src, int64_t bytes)
+{
+    switch (bytes) {
+    case 1: *dst = *src; break;
+    case 2: memcpy(dst, src, 2); break;
+    case 4: memcpy(dst, src, 4); break;
+    case 8: memcpy(dst, src, 8); break;
+    default: memcpy(dst, src, (size_t)bytes);
+    }
 }
 
 /* Items of `bytes` each that make a slice of work worth a thread. */

@@ -25,17 +25,6 @@ static lnt_status check_index_type(lnt_site *site)
     return LNT_OK;
 }
 
-/* Copies a slice whose size is often that of one element. */
-static inline void copy_slice(char *dst, const char *src, int64_t bytes)
-{
-    if (bytes == 4)
-        memcpy(dst, src, 4);
-    else if (bytes == 8)
-        memcpy(dst, src, 8);
-    else
-        memcpy(dst, src, (size_t)bytes);
-}
-
 /* ---- Gather ---- */
 
 lnt_status lnt_shape_gather(lnt_site *site)
@@ -150,7 +139,7 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
         else if (p->packed)
             read_packed_row(p->packed, job->src, index, (float *)(void *)dst);
         else
-            copy_slice(dst, job->src + (outer * p->extent + index) * p->slice, p->slice);
+            lnt_move_slice(dst, job->src + (outer * p->extent + index) * p->slice, p->slice);
         if (++i == p->n) {
             i = 0;
             outer++;
@@ -455,7 +444,7 @@ static lnt_status gather_tuples(lnt_kernel *k, void *arg, int64_t begin, int64_t
             offset += inside ? index * p->step[i] : 0;
         }
         if (inside)
-            copy_slice(job->dst + t * p->slice, job->src + offset, p->slice);
+            lnt_move_slice(job->dst + t * p->slice, job->src + offset, p->slice);
         else
             note_bad(&job->bad);
     }

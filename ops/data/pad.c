@@ -186,19 +186,6 @@ typedef struct pad_job {
     const char *src, *value;
 } pad_job;
 
-/* Whole elements are moved by one instruction where there is one. */
-static inline void move_unit(char *dst, const char *src, int64_t bytes)
-{
-    if (bytes == 1)
-        *dst = *src;
-    else if (bytes == 4)
-        memcpy(dst, src, 4);
-    else if (bytes == 8)
-        memcpy(dst, src, 8);
-    else
-        memcpy(dst, src, (size_t)bytes);
-}
-
 static void fill_many(const pad_job *job, char *dst, int64_t bytes)
 {
     lnt_fill(dst, bytes / (int64_t)job->p->element, job->value, job->p->element);
@@ -213,7 +200,7 @@ static inline void fill_units(const pad_job *job, char *dst, int64_t n)
         fill_many(job, dst, bytes);
     else
         for (int64_t at = 0; at < bytes; at += element)
-            move_unit(dst + at, job->value, element);
+            lnt_move_slice(dst + at, job->value, element);
 }
 
 /* n elements of a row from their offsets in src. */
@@ -222,24 +209,29 @@ static void pad_border(const pad_job *job, char *dst, const char *src, const int
     const int64_t unit = job->p->unit;
     const bool single = unit == (int64_t)job->p->element;
     for (int64_t i = 0; i < n; i++, dst += unit) {
-        if (offset[i] >= 0)
-            move_unit(dst, src + offset[i], unit);
-        else if (single)
-            move_unit(dst, job->value, unit);
+        if (offset[i] >= 0 || single)
+            lnt_move_slice(dst, offset[i] >= 0 ? src + offset[i] : job->value, unit);
         else
             fill_many(job, dst, unit);
     }
 }
 
-static __attribute__((noinline)) void pad_row(const pad_job *job, char *row, const char *src)
+static __attribute__((noinline)) void pad_own_rows(const pad_job *job, char *row, const char *src,
+                                                   int64_t step, int64_t rows)
 {
     const pad_params *p = job->p;
     const pad_axis *last = &p->axis[p->rank - 1];
     const int64_t before = p->middle > 0 ? last->added : 0, behind = last->n - before - p->middle;
-    char *middle = row + before * p->unit;
-    pad_border(job, row, src, p->border, before);
-    memcpy(middle, src + last->low * last->step, (size_t)(p->middle * p->unit));
-    pad_border(job, middle + p->middle * p->unit, src, p->border + before, behind);
+    const int64_t unit = p->unit, bytes = p->middle * unit, first = last->low * last->step;
+    for (; rows > 0; rows--, row += behind * unit, src += step) {
+        if (before > 0)
+            pad_border(job, row, src, p->border, before);
+        row += before * unit;
+        memcpy(row, src + first, (size_t)bytes);
+        row += bytes;
+        if (behind > 0)
+            pad_border(job, row, src, p->border + before, behind);
+    }
 }
 
 /* Rows of which all that is kept is in the middle: what separates one's from the next's is filled at once. */
@@ -271,25 +263,28 @@ static const char *outer_source(const pad_job *job, int64_t r)
     return src;
 }
 
-/* Rows from index i of an axis on, n or fewer of them in one go; how many there were. outer: what the axes
- * before gave. */
+/* Rows from index i of an axis on, n or fewer of them in one go: those of one border, or kept; how many there were.
+ * outer: what the axes before gave. */
 static int64_t pad_some_rows(const pad_job *job, const pad_axis *axis, const char *outer, int64_t i,
                              int64_t n, char *row)
 {
     const pad_params *p = job->p;
-    const int64_t offset = outer ? source_offset(p->mode, axis, i) : -1;
-    const int64_t left = axis->added + axis->kept - i;
+    const int64_t offset = outer ? source_offset(p->mode, axis, i) : -1,
+                  bytes = p->axis[p->rank - 1].n * p->unit;
+    const int64_t at = i - axis->added, left = axis->kept - at;
+    const bool kept = at >= 0 && left > 0;
+    n = lnt_least(n, at < 0 ? -at : kept ? left : axis->n - i);
     if (offset < 0) {
-        fill_many(job, row, p->axis[p->rank - 1].n * p->unit);
-        return 1;
+        fill_many(job, row, n * bytes);
+    } else if (p->mode == PAD_CONSTANT && p->middle > 0) {
+        pad_plain_rows(job, row, outer + offset, axis->step, n);
+    } else if (p->mode == PAD_EDGE && !kept) {
+        pad_own_rows(job, row, outer + offset, 0, 1);
+        lnt_repeat_bytes(row, row, bytes, n);
+    } else {
+        n = kept ? n : 1;
+        pad_own_rows(job, row, outer + offset, axis->step, n);
     }
-    n = i < axis->added || left < 1 ? 1 : lnt_least(n, left);
-    if (p->mode != PAD_CONSTANT || p->middle == 0) {
-        for (int64_t r = 0; r < n; r++)
-            pad_row(job, row + r * p->axis[p->rank - 1].n * p->unit, outer + offset + r * axis->step);
-        return n;
-    }
-    pad_plain_rows(job, row, outer + offset, axis->step, n);
     return n;
 }
 
@@ -301,12 +296,21 @@ static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     const pad_params *p = job->p;
     static const pad_axis one_row = {.n = 1, .kept = 1};
     const pad_axis *axis = p->rank > 1 ? &p->axis[p->rank - 2] : &one_row, *last = &p->axis[p->rank - 1];
-    char *row = job->dst + begin * last->n * p->unit;
+    const int64_t bytes = last->n * p->unit;
+    char *row = job->dst + begin * bytes;
+    const char *outer = NULL;
     for (int64_t r = begin, done; r < end;) {
-        const char *outer = outer_source(job, r / axis->n);
+        const char *const before = outer;
+        outer = outer_source(job, r / axis->n);
+        if (outer == before && r - begin >= axis->n && end - r >= axis->n) {
+            memcpy(row, row - axis->n * bytes, (size_t)(axis->n * bytes));
+            row += axis->n * bytes;
+            r += axis->n;
+            continue;
+        }
         for (int64_t i = r % axis->n; i < axis->n && r < end; i += done, r += done) {
             done = pad_some_rows(job, axis, outer, i, end - r, row);
-            row += done * last->n * p->unit;
+            row += done * bytes;
         }
     }
     return LNT_OK;

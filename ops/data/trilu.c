@@ -45,6 +45,40 @@ static lnt_status trilu_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     return LNT_OK;
 }
 
+static void mask_bytes(char *dst, const char *src, const char *mask, int64_t n)
+{
+    typedef uint8_t vector __attribute__((vector_size(16)));
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        vector x, kept;
+        memcpy(&x, src + i, sizeof x);
+        memcpy(&kept, mask + i, sizeof kept);
+        x &= kept;
+        memcpy(dst + i, &x, sizeof x);
+    }
+    for (; i < n; i++)
+        dst[i] = src[i] & mask[i];
+}
+
+enum { MASK = 4096, FEW = 4 };
+
+/* Small matrices: what is kept of the first is a mask for all, several at a time. */
+static lnt_status trilu_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const trilu_job *job = arg;
+    const int64_t matrix = job->rows * job->columns * job->size, last = end * matrix;
+    char mask[MASK];
+    trilu_job first = *job;
+    first.src = first.dst = mask;
+    memset(mask, UINT8_MAX, (size_t)matrix);
+    trilu_rows(k, &first, 0, job->rows, thread);
+    const int64_t n = lnt_least(MASK / matrix, end - begin), bytes = n * matrix;
+    lnt_repeat_bytes(mask, mask, matrix, n);
+    for (int64_t at = begin * matrix; at < last; at += bytes)
+        mask_bytes(job->dst + at, job->src + at, mask, lnt_least(bytes, last - at));
+    return LNT_OK;
+}
+
 static lnt_status run_trilu(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_operand *in = s->in[0];
@@ -58,8 +92,11 @@ static lnt_status run_trilu(lnt_kernel *k, const lnt_step *s)
         const int64_t least = -job.rows - 1, most = job.columns + 1;
         job.diagonal = *diagonal < least ? least : *diagonal > most ? most : *diagonal;
     }
-    return lnt_parallel(k, lnt_extent(in, 0, in->rank - 1u), lnt_grain(job.columns * job.size), trilu_rows,
-                        &job);
+    const int64_t row = job.columns * job.size, matrix = row * job.rows,
+                  matrices = lnt_extent(in, 0, in->rank - 2u);
+    if (matrix > 0 && matrix <= MASK / 2 && matrices >= FEW)
+        return lnt_parallel(k, matrices, lnt_grain(matrix), trilu_matrices, &job);
+    return lnt_parallel(k, matrices * job.rows, lnt_grain(row), trilu_rows, &job);
 }
 
 lnt_status lnt_bind_trilu(lnt_site *site)

@@ -121,6 +121,22 @@ def gen_large_copies(rng):
         Case("Expand", [x[..., :1], ints([1] * (len(dims) - 1) + [700])])])
 
 
+def gen_short_lines(rng):
+    """Many lines of a few bytes, parts of the output that are alike, and axes of one element."""
+    dims = [int(rng.integers(4, 12)), int(rng.integers(12, 60)), int(rng.integers(1, 41))]
+    x = tensor(rng, dims, pick(rng, ANY))
+    mode = pick(rng, ["constant", "reflect", "edge", "wrap"])
+    small = tensor(rng, [3, int(rng.integers(1, 200)), int(rng.integers(1, 9)), int(rng.integers(1, 20))], x.dtype)
+    return pick(rng, [
+        Case("Concat", [x, x, x[:, :, :7]], axis=2),
+        Case("Split", [x, ints([dims[2] // 3, dims[2] - dims[2] // 3])], 2, axis=2),
+        Case("Tile", [x, ints(rng.integers(1, 12, 3))]),
+        Case("Pad", [x, ints(rng.integers(0, 4, 6)), tensor(rng, [], x.dtype) if mode == "constant" else None,
+                     ints([0, 1, 2])] if dims[2] > 4 else [x, ints([2, 0, 3, 0]), None, ints([0, 1])], mode=mode),
+        Case("Trilu", [small, np.array(int(rng.integers(-4, 5)))], upper=int(rng.integers(2))),
+        Case("TopK", [np.abs(x.astype(np.float32))[:1], ints([1])], 2, axis=0)])
+
+
 def gen_slice(rng):
     dims = shape_of(rng, low=1, largest=pick(rng, [4, 12]))
     axes = rng.permutation(len(dims))[:rng.integers(1, len(dims) + 1)]
