@@ -132,6 +132,13 @@ enum { TURNED_BYTES = 32 * 1024, FEW_COLUMNS = 4, APART = 4096 };
 /* Or so many, a multiple of 8, are looked at side by side, for few elements of each. */
 enum { ABREAST = 32, FEW_ELEMENTS = 32 };
 
+/* Has any level of this architecture insert_columns? */
+#ifdef __x86_64__
+enum { HAS_ABREAST = true };
+#else
+enum { HAS_ABREAST = false };
+#endif
+
 typedef struct topk_params {
     lnt_dtype dtype;
     bool by_digits;
@@ -334,15 +341,6 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
 
 /* ---- rows and columns ---- */
 
-static inline void copy_element(char *to, const char *from, int64_t size)
-{
-    switch (size) {
-    case 4: memcpy(to, from, 4); break;
-    case 8: memcpy(to, from, 8); break;
-    default: memcpy(to, from, (size_t)size);
-    }
-}
-
 /* Columns side by side: their elements are `step` apart, of what is found those of one are `next` apart, and those of
  * two `beside`. */
 typedef struct columns {
@@ -354,21 +352,21 @@ static void topk_columns(const topk_job *job, const columns *c, int64_t *lists)
 {
     const topk_params *p = job->p;
     const int64_t n = (int64_t)lnt_round_up((size_t)c->width, 8), step = c->step * p->size;
+    const int64_t whole = p->dtype == LNT_FLOAT ? c->width & -8 : 0;
     int64_t key[ABREAST] = {0}, *const indices = lists + p->k * n;
     LNT_ASSERT(c->width > 0 && n <= ABREAST);
     for (int64_t i = 0; i < p->n; i++) {
-        const void *from = c->from + i * step;
-        if (p->dtype == LNT_FLOAT && c->width == n)
-            p->abreast->order_keys(from, c->width, p->flip != 0, key);
-        else
-            keys_of[p->dtype](from, 1, c->width, p->flip ^ UINT64_C(1) << 63, (uint64_t *)key);
+        const char *from = c->from + i * step;
+        p->abreast->order_keys((const float *)(const void *)from, whole, p->flip != 0, key);
+        keys_of[p->dtype](from + whole * p->size, 1, c->width - whole, p->flip ^ UINT64_C(1) << 63,
+                          (uint64_t *)key + whole);
         p->abreast->insert_columns(lists, indices, lnt_least(i, p->k), p->k, key, i, n);
     }
     for (int64_t i = 0; i < p->k; i++)
         for (int64_t j = 0; j < c->width; j++) {
             const int64_t at = indices[i * n + j], to = c->to + i * c->next + j * c->beside;
             if (job->values)
-                copy_element(job->values + to * p->size, c->from + at * step + j * p->size, p->size);
+                lnt_move_slice(job->values + to * p->size, c->from + at * step + j * p->size, p->size);
             if (job->indices)
                 job->indices[to] = at;
         }
@@ -381,7 +379,7 @@ static void topk_row(const topk_job *job, const char *data, int64_t to, lnt_entr
     (p->by_digits ? select_by_digits : select_by_replacing)(p, data, entries);
     for (int64_t i = 0; i < p->k; i++, to += p->inner) {
         if (job->values)
-            copy_element(job->values + to * p->size, data + entries[i].index * p->step * p->size, p->size);
+            lnt_move_slice(job->values + to * p->size, data + entries[i].index * p->step * p->size, p->size);
         if (job->indices)
             job->indices[to] = entries[i].index;
     }
@@ -414,7 +412,7 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     for (int64_t r = begin, width = 1; r < end; r += width) {
         const int64_t outer = r / p->inner, column = r % p->inner, to = outer * p->k * p->inner + column;
         const char *data = job->src + (outer * p->n * p->inner + column) * p->size;
-        if (p->abreast) {
+        if (HAS_ABREAST && p->abreast) {
             width = topk_abreast(job, r, end - r, turned, entries);
             continue;
         }
@@ -436,6 +434,11 @@ static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
     const int64_t count = lnt_operand_count(s->in[0]);
     if (count == 0 || p->k == 0)
         return LNT_OK;
+    if (p->n == 1) {
+        if (job.indices)
+            memset(job.indices, 0, (size_t)count * sizeof *job.indices);
+        return job.values ? lnt_copy_bytes(k, job.values, job.src, count * p->size) : LNT_OK;
+    }
     const int64_t in_order =
         p->k * bits_of((uint64_t)p->k) * 32; /* what it costs to bring those found into order */
     const int64_t grain = lnt_grain(p->n * 8 + in_order), together = p->abreast ? ABREAST : 1;
@@ -448,7 +451,7 @@ static bool is_abreast(const topk_params *p, int64_t count)
 {
     const bool fits = p->inner == 1 ? p->n * ABREAST * p->size <= TURNED_BYTES && count >= p->n * ABREAST / 2
                                     : p->inner >= ABREAST / 2;
-    return fits && p->k > 0 && p->k <= FEW_ELEMENTS && p->n <= 128 + 40 * p->k;
+    return fits && p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner > 1 || p->n <= 128 + 40 * p->k);
 }
 
 lnt_status lnt_bind_top_k(lnt_site *site)
@@ -469,7 +472,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->columns = p->inner > 1 && p->n > 0 ? TURNED_BYTES / (p->n * p->size) : 0;
     if (p->columns < FEW_COLUMNS)
         p->columns = 0;
-    if (site->kernels->row->insert_columns && is_abreast(p, lnt_operand_count(in)))
+    if (HAS_ABREAST && site->kernels->row->insert_columns && is_abreast(p, lnt_operand_count(in)))
         p->abreast = site->kernels->row;
     p->step = p->columns > 0 ? 1 : p->inner;
     p->find = find_of(p->dtype);
@@ -481,7 +484,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
      * at all elements, and at its counters, many in a turn. All elements are not counted. */
     p->by_digits =
         p->k > 0 && (p->k == p->n || p->k * (bits_of((uint64_t)(p->n / p->k)) + 1) * bits_of((uint64_t)p->k) >
-                                         p->n + COUNTERS / 4);
+                                         3 * p->n + COUNTERS / 4);
     p->room = p->abreast ? p->k * ABREAST : p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
     p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1) + APART,
                                        LNT_ALIGN);
