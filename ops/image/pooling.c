@@ -118,11 +118,11 @@ static int64_t lines_counted(const pool *p, const row_place *at)
     return counted(p, 0, at->o[0], &first, &last) * counted(p, 1, at->o[1], &first, &last);
 }
 
-/* Elements in vectors of any level, which are read and written as a whole where planes are joined: a part of one would
- * wait for what was written of it just before. */
+/* Elements in four vectors of any level, which are read and written as a whole where planes are joined: a part of one
+ * would wait for what was written of it just before. */
 static int64_t whole_vectors(int64_t n)
 {
-    return (int64_t)lnt_round_up((size_t)n, 16);
+    return (int64_t)lnt_round_up((size_t)n, LNT_POOL_SLACK);
 }
 
 /* For the average: 1 / (elements that count along the last axis), for each output of a row, or 1 / (elements that
@@ -162,6 +162,79 @@ static void outputs_of_tap(const lnt_window *w, int64_t t, int64_t *first, int64
 #include "ops/real_double.h"
 #include "ops/image/pooling.inc.h"
 
+/* y[i] = the largest, or the sum, of x[i + t * step], t < taps <= ROWS_MAX. */
+static void join_taps(const pool *p, const float *x, int64_t taps, int64_t step, float *y, int64_t n)
+{
+    const float *rows[ROWS_MAX];
+    for (int64_t t = 0; t < taps; t++, x += step)
+        rows[t] = x;
+    (p->kind == MAX ? p->row->max_rows : p->row->sum_rows)(rows, taps, y, n);
+}
+
+/* A row, which few elements may be: without a call. */
+static inline void copy_row(const float *x, float *y, int64_t n)
+{
+    enum { FOUR = 4 };
+    const int64_t last = n - FOUR;
+    for (int64_t i = 0; i < last; i += FOUR)
+        memcpy(y + i, x + i, FOUR * sizeof *y);
+    if (last >= 0)
+        memcpy(y + last, x + last, FOUR * sizeof *y);
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i];
+}
+
+/* Largest elements or averages of small plain images of floats, whose rows fill few vectors: all rows with their
+ * padding are one, so what comes of windows that reach from one into the next is left behind, as is what lies between
+ * windows. Planes that a window covers are joined before that. */
+static lnt_status padded_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t pitch = p->pitch, in = w->in[1] * pitch, plane = w->in[1] * w->in[2];
+    float *padded = (float *)((char *)j->scratch + thread * p->thread_bytes);
+    float *across = padded + in + p->reach + LNT_POOL_SLACK;
+    float *down = across + p->padded_lines * pitch;
+    const int64_t whole = whole_vectors(p->lines * pitch);
+    /* planes without padding are as they have to be */
+    const int64_t part = w->in[2] < pitch ? w->in[2] : plane;
+    (void)k;
+    start_float(p, padded, down - padded);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t z0, z1;
+        const int64_t oz = item % w->out[0], count = counted(p, 0, oz, &z0, &z1);
+        const float *x =
+            (const float *)j->x + (item / w->out[0] * w->in[0] + lnt_window_at(w, 0, oz, z0)) * plane;
+        float *y = (float *)j->y + item * w->out[1] * w->out[2];
+        if (z1 - z0 != 1) {
+            if (z0 == z1)
+                start_float(p, down, plane);
+            else
+                join_taps(p, x, z1 - z0, w->dilation[0] * plane, down, plane);
+            x = down;
+        }
+        for (int64_t i = 0, at = w->before[2]; i < plane; i += part, at += pitch)
+            copy_row(x + i, padded + at, part);
+        join_taps(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, whole_vectors(in));
+        join_taps(p, across, w->kernel[1], w->dilation[1] * pitch, down, whole);
+        if (p->kind == AVERAGE)
+            p->row->multiply(down, p->share, whole);
+        if (count != 1)
+            finish_float(p, down, whole, count);
+        for (int64_t i = 0; i < w->out[1]; i++, y += w->out[2]) {
+            const float *from = down + i * w->stride[1] * pitch;
+            if (w->stride[2] == 1)
+                copy_row(from, y, w->out[2]);
+            else
+                for (int64_t o = 0; o < w->out[2]; o++, from += w->stride[2])
+                    y[o] = *from;
+        }
+    }
+    return LNT_OK;
+}
+
 /* Taps along axis a that can meet the input at once. */
 static int64_t busy_taps(const lnt_window *w, unsigned a)
 {
@@ -194,8 +267,8 @@ static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, i
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][4] = {
-        {plain_rows_float, deep_rows_float, indexed_rows_float, padded_planes_float},
-        {plain_rows_double, deep_rows_double, indexed_rows_double, padded_planes_double}};
+        {plain_rows_float, deep_rows_float, indexed_rows_float, padded_planes},
+        {plain_rows_double, deep_rows_double, indexed_rows_double}};
     const pool *p = s->params;
     const lnt_window *w = &p->w;
     pool_job job = {.p = p,
@@ -421,7 +494,7 @@ static void plan_padding(pool *p)
 }
 
 /* Images whose rows fill few vectors, of such a size that they stay in the first-level cache, twice over. */
-static void plan_planes(pool *p, bool indices)
+static void plan_planes(pool *p, bool may)
 {
     enum { FEW = ROWS_MAX, MANY = 4096, NARROW = 24, STRIDE = 3 };
     const lnt_window *w = &p->w;
@@ -434,7 +507,7 @@ static void plan_planes(pool *p, bool indices)
             return;
     }
     const bool strided = w->stride[1] != 1 || w->stride[2] != 1;
-    if (p->kind == LP || p->channels_last || indices || extent[1] * extent[2] > MANY ||
+    if (p->kind == LP || p->channels_last || !may || extent[1] * extent[2] > MANY ||
         w->in[2] > (strided ? LNT_POOL_WIDE - 1 : NARROW) || w->kernel[1] + w->kernel[2] > FEW ||
         busy_taps(w, 0) > FEW || w->stride[1] > STRIDE || w->stride[2] > STRIDE)
         return;
@@ -512,8 +585,8 @@ lnt_status lnt_bind_pool(lnt_site *site)
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
-    plan_planes(p, places);
-    const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + LNT_POOL_SLACK;
+    plan_planes(p, !places && lnt_site_real_type(site) == LNT_FLOAT);
+    const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + 2 * LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
                                            : p->together * p->padded + LNT_POOL_SLACK;

@@ -137,63 +137,6 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     return LNT_OK;
 }
 
-/* y[i] = the largest, or the sum, of x[i + t * step], t < taps <= ROWS_MAX. */
-static void NAME(join_taps)(const pool *p, const R *x, int64_t taps, int64_t step, R *y, int64_t n)
-{
-    const R *rows[ROWS_MAX];
-    for (int64_t t = 0; t < taps; t++, x += step)
-        rows[t] = x;
-    (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(rows, taps, y, n);
-}
-
-/* Largest elements or averages of small plain images, whose rows fill few vectors: all rows with their padding are one,
- * so what comes of windows that reach from one into the next is left behind, as is what lies between windows. Planes
- * that a window covers are joined before that. */
-static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const pool_job *j = arg;
-    const pool *p = j->p;
-    const lnt_window *w = &p->w;
-    const int64_t pitch = p->pitch, in = w->in[1] * pitch, plane = w->in[1] * w->in[2];
-    R *padded = (R *)((char *)j->scratch + thread * p->thread_bytes), *across = padded + in + p->reach;
-    R *down = across + p->padded_lines * pitch;
-    const int64_t whole = whole_vectors(p->lines * pitch);
-    /* planes without padding are as they have to be */
-    const int64_t part = w->in[2] < pitch ? w->in[2] : plane;
-    (void)k;
-    NAME(start)(p, padded, down - padded);
-    for (int64_t item = begin; item < end; item++) {
-        int64_t z0, z1;
-        const int64_t oz = item % w->out[0], count = counted(p, 0, oz, &z0, &z1);
-        const R *x = (const R *)j->x + (item / w->out[0] * w->in[0] + lnt_window_at(w, 0, oz, z0)) * plane;
-        R *y = (R *)j->y + item * w->out[1] * w->out[2];
-        if (z1 - z0 != 1) {
-            if (z0 == z1)
-                NAME(start)(p, down, plane);
-            else
-                NAME(join_taps)(p, x, z1 - z0, w->dilation[0] * plane, down, plane);
-            x = down;
-        }
-        for (int64_t i = 0, at = w->before[2]; i < plane; i += part, at += pitch)
-            memcpy(padded + at, x + i, (size_t)part * sizeof *x);
-        NAME(join_taps)(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, in);
-        NAME(join_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, whole);
-        if (p->kind == AVERAGE)
-            ROW(p)->multiply(down, p->share, whole);
-        if (count != 1)
-            NAME(finish)(p, down, whole, count);
-        for (int64_t i = 0; i < w->out[1]; i++, y += w->out[2]) {
-            const R *from = down + i * w->stride[1] * pitch;
-            if (w->stride[2] == 1)
-                memcpy(y, from, (size_t)w->out[2] * sizeof *y);
-            else
-                for (int64_t o = 0; o < w->out[2]; o++, from += w->stride[2])
-                    y[o] = *from;
-        }
-    }
-    return LNT_OK;
-}
-
 /* One output of a channels-last image, pixel by pixel: Lp norms, windows without any pixel. */
 static void NAME(deep_pixel)(const pool_job *j, int64_t image, const int64_t o[3], R *y)
 {
