@@ -93,7 +93,7 @@ static bool is_for_halves(const lnt_graph *g)
  * bringing both images into another order. */
 static bool has_few_weights(const lnt_conv *c, int64_t outputs)
 {
-    enum { MOVED = 8 /* elements of the images for each weight */ };
+    enum { MOVED = 1 /* elements of the images for each weight */ };
     const double taps = (double)lnt_volume(c->w.kernel), channels = (double)c->channels,
                  features = (double)c->features * taps;
     return !c->transposed || outputs < 0 ||

@@ -111,6 +111,14 @@ static bool saves_panels(const subpixel *p)
            (p->groups > 1 && p->features < LNT_PANEL); /* all groups go at once */
 }
 
+/* The whole network is it, whose images are planes: is there a way from planes to planes? */
+static bool keeps_planes(const lnt_edit *e, const lnt_gnode *n)
+{
+    lnt_conv_kind ignored;
+    return !lnt_producer(e->g, n, 0) && lnt_edit_is_output(e, n->out[0]) &&
+           lnt_makes_planes(e->g, n, &ignored);
+}
+
 /* Are the outputs of a pixel stored as they are in a row? */
 static bool lie_in_row(const subpixel *p)
 {
@@ -277,7 +285,7 @@ static lnt_status visit_layer(lnt_edit *e, lnt_gnode *n)
 static lnt_status visit_floats(lnt_edit *e, lnt_gnode *n)
 {
     subpixel p;
-    return find(e->g, n, &p) && saves_panels(&p) ? replace(e, &p) : LNT_OK;
+    return find(e->g, n, &p) && saves_panels(&p) && !keeps_planes(e, n) ? replace(e, &p) : LNT_OK;
 }
 
 lnt_status lnt_pass_subpixel(lnt_graph *g, lnt_report *report)

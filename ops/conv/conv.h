@@ -109,8 +109,8 @@ typedef enum lnt_conv_kind {
     LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
     LNT_CONV_POINTS,    /* the same as STEM of one tap: pixels are read in place */
     LNT_CONV_EACH, /* a channel per group, from planes to planes: conv_planes.c; weights as ONNX has them */
-    LNT_CONV_MATRIX /* one tap for each output, from planes to planes: the weights, as ONNX has them, times planes:
-                       conv_matrix.c */
+    LNT_CONV_MATRIX /* one tap, or few features of a transposed one, from planes to planes: the weights, as ONNX has
+                       them, times planes: conv_matrix.c */
 } lnt_conv_kind;
 
 /* c may have unknown extents (negative) of images, which are taken to be large enough. in: the order of the input.
@@ -119,6 +119,19 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 
 /* Whatever the order. */
 bool lnt_conv_is_depthwise(const lnt_conv *c);
+
+/* Does each output of a transposed convolution have one tap? */
+bool lnt_conv_spreads(const lnt_conv *c);
+
+/* 1: there is a way for transposed convolutions whose taps meet. Elsewhere there is no room for it. */
+#ifdef __x86_64__
+#define LNT_HAS_FOLDS !LNT_TRIMMED
+#else
+#define LNT_HAS_FOLDS 0
+#endif
+
+/* Taps of transposed convolutions whose lines are added up, one below the other and side by side. */
+enum { LNT_FOLD_TAPS = 8, LNT_FOLD_WIDE = 64 };
 
 /* May the products of one output be added up in half arithmetic, without a sum in float? */
 bool lnt_conv_sums_in_half(const lnt_conv *c);

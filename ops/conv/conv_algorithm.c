@@ -49,11 +49,10 @@ static bool has_one_tap(const lnt_window *w)
     return one;
 }
 
-/* Does each output of a transposed convolution have one tap? Of one group. */
-static bool spreads_pixels(const lnt_conv *c)
+bool lnt_conv_spreads(const lnt_conv *c)
 {
     const lnt_window *w = &c->w;
-    bool spreads = c->groups == 1;
+    bool spreads = true;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         spreads &= w->in[a] != 0 && w->kernel[a] == w->stride[a] && (w->kernel[a] == 1 || w->dilation[a] == 1) &&
                    w->before[a] == 0 && w->out[a] == lnt_dim_mul(w->in[a], w->stride[a]);
@@ -95,6 +94,16 @@ static bool has_lines(const lnt_conv *c)
            c->batch != 0;
 }
 
+/* Few features of images of two axes at most, of small kernels: products of whole lines leave no lanes empty. */
+static bool folds_taps(const lnt_conv *c)
+{
+    const lnt_window *w = &c->w;
+    return LNT_HAS_FOLDS && c->features <= LNT_PANEL && is_plane_by_plane(w) && w->in[0] == 1 &&
+           w->dilation[1] * w->dilation[2] == 1 && w->kernel[1] <= LNT_FOLD_TAPS &&
+           w->kernel[2] <= LNT_FOLD_WIDE && w->before[2] <= LNT_FOLD_WIDE && w->in[1] != 0 &&
+           w->out[1] != 0 && at_least(w->in[2], LNT_FOLD_TAPS);
+}
+
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
 {
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
@@ -103,7 +112,8 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
     if (c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
     if (c->transposed)
-        return !LNT_TRIMMED && planes && spreads_pixels(c) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
+        return !LNT_TRIMMED && planes && (lnt_conv_spreads(c) || folds_taps(c)) ? LNT_CONV_MATRIX
+                                                                                : LNT_CONV_PRODUCT;
     const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     if (c->groups != 1 || adds)
         return product;

@@ -2,13 +2,17 @@
  * for each group a matrix [features, channels], times the planes, [channels, pixels] of an image's group, are planes.
  * Neither image is brought into another order; the bias is one of rows.
  *
- * Where the kernel of a ConvTranspose is as long as its stride, each tap is a feature by itself: lines of the outputs
- * are made of lines of the taps' planes in turns, a few lines at a time. */
+ * Each tap of a ConvTranspose is a feature by itself, a few lines at a time. Where the kernel is as long as its stride,
+ * lines of the outputs are made of lines of the taps' planes in turns; else those that meet are added up first. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/gemm/matmul.h"
 #include "ops/half_kernels.h"
+#include "ops/rows/row.h"
+
+#include <math.h>
+#include <string.h>
 
 static lnt_status run_matrix(lnt_kernel *k, const lnt_step *s)
 {
@@ -48,38 +52,79 @@ lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *g)
 /* ---- transposed ---- */
 
 typedef struct spread {
-    int64_t batch, height, width, channels, features;
-    int64_t planar;           /* lines of a plane; height: of all planes of an image */
-    int64_t deep, tall, wide; /* extents of the kernel */
-    int64_t rows;             /* of the product: taps of features */
-    int64_t lines, parts; /* that are multiplied at a time; parts of an image */
+    lnt_window w;
+    const lnt_row_kernels *row;       /* NULL: taps never meet */
+    int64_t images, groups;           /* images: of all groups */
+    int64_t height, width;            /* lines of all planes of an image */
+    int64_t channels, features, rows; /* rows of the product: taps of features */
+    int64_t lines, parts;             /* outputs of so many lines are a part; parts of an image */
+    int64_t near, all;                /* lines before those that meet them; lines multiplied for a part */
+    int64_t taps, plane;              /* of a feature; of a tap, for a part */
+    int64_t phase;                    /* pixels of a line's outputs that are `stride` apart */
     size_t bias, product, gather,
-        one; /* floats into scratch memory, behind the weights; of a thread's product */
+        one; /* floats into scratch memory, behind the weights; of a thread's product and lines */
     lnt_store store;
-    lnt_gemm_plan plan[2]; /* of so many lines, and of the last ones */
+    lnt_gemm_plan plan;
 } spread;
 
 typedef struct spread_call {
     const spread *p;
     lnt_gemm_call gemm; /* of the first image */
-    const float *x;
+    const float *x, *bias;
     float *y;
 } spread_call;
 
-/* planes: lines [first, first + lines) of each tap, to its outputs of the image at y. */
-static void spread_lines(const lnt_kernel *k, const spread *p, const float *planes, int64_t first,
-                         int64_t lines, float *y)
+/* A line of outputs: what comes of a line `last` of planes, and of those before it, by every `stride`-th tap. */
+static void fold_line(const lnt_kernel *k, const spread *p, const float *taps, int64_t last, int64_t n_taps,
+                      float *sums, float *y)
 {
     enum { FLOAT = sizeof(float) };
-    const int64_t wide = p->wide, width = p->width, plane = lines * width, outputs = wide * width;
-    for (int64_t f = 0; f < p->features; f++, y += p->height * p->deep * p->tall * outputs)
-        for (int64_t l = first; l < first + lines; l++) {
-            float *to = y + (l / p->planar * p->deep * p->planar + l % p->planar) * p->tall * outputs;
-            const float *tap = planes + ((f * p->deep * p->tall * wide) * lines + l - first) * width;
-            for (int64_t z = 0; z < p->deep; z++, to += (p->planar - 1) * p->tall * outputs)
-                for (int64_t t = 0; t < p->tall; t++, to += outputs, tap += wide * plane)
-                    k->kernels->turn((char *)to, wide * FLOAT, (const char *)tap, plane * FLOAT, width, wide);
+    static const float one[LNT_FOLD_TAPS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const int64_t apart = p->w.stride[2], wide = p->w.kernel[2], plane = p->plane,
+                  first = last < p->all ? 0 : last - p->all + 1, n = lnt_least(n_taps, last + 1) - first;
+    const int64_t down = p->w.stride[1] * wide * plane - p->width;
+    float *line = sums + apart * p->phase;
+    memset(sums, 0, (size_t)(apart * p->phase) * sizeof *sums);
+    for (int64_t t = 0; t < wide && n > 0; t++)
+        p->row->add_scaled(sums + t % apart * p->phase + t / apart,
+                           taps + t * plane + last * p->width + first * down, down, one, n, p->width);
+    k->kernels->turn((char *)line, apart * FLOAT, (const char *)sums, p->phase * FLOAT, p->phase, apart);
+    memcpy(y, line + p->w.before[2], (size_t)p->w.out[2] * sizeof *y);
+}
+
+/* Sums of a feature. */
+static void finish_sums(const spread *p, float bias, float *y, int64_t n)
+{
+    p->row->shift_scale(y, y, n, 0, 1, bias);
+    for (int64_t i = 0; i < n && (p->store.low > -INFINITY || p->store.high < INFINITY); i++) {
+        y[i] = y[i] < p->store.low ? p->store.low : y[i];
+        y[i] = y[i] > p->store.high ? p->store.high : y[i];
+    }
+}
+
+/* planes: p->all lines from line `from` on of each tap, to the outputs that lines [first, end) come to first, of an
+ * image's feature at y. */
+static void fold_lines(const lnt_kernel *k, const spread *p, const float *planes, int64_t from, int64_t first,
+                       int64_t end, float *sums, float bias, float *y)
+{
+    enum { FLOAT = sizeof(float) };
+    const lnt_window *w = &p->w;
+    const int64_t stride = w->stride[1], before = w->before[1], tall = w->out[1], wide = w->kernel[2];
+    const int64_t plane = p->plane, stop = lnt_least(end * stride - before, w->in[0] * tall);
+    const int64_t start = first * stride > before ? first * stride - before : 0;
+    for (int64_t z = 0; z < w->kernel[0]; z++, planes += w->kernel[1] * wide * plane)
+        for (int64_t o = start; o < stop; o++) {
+            const int64_t tap = (o + before) % stride, last = (o + before) / stride - from;
+            const float *taps = planes + tap * wide * plane;
+            float *to = y + ((o / tall * w->kernel[0] + z) * tall + o % tall) * w->out[2];
+            if (LNT_HAS_FOLDS && p->row)
+                fold_line(k, p, taps, last, (w->kernel[1] - 1 - tap + stride) / stride, sums, to);
+            else
+                k->kernels->turn((char *)to, wide * FLOAT, (const char *)(taps + last * p->width),
+                                 plane * FLOAT, p->width, wide);
         }
+    if (LNT_HAS_FOLDS && p->row && start < stop)
+        finish_sums(p, bias, y + start * w->out[2], (stop - start) * w->out[2]);
 }
 
 static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -89,13 +134,16 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     lnt_gemm_call call = c->gemm;
     call.c += thread * p->one;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t image = item / p->parts, first = item % p->parts * p->lines,
-                      plane = p->height * p->width;
-        const int64_t lines = lnt_least(p->lines, p->height - first), at = first * p->width;
-        call.plan = &p->plan[lines < p->lines];
-        call.b = c->x + image * p->channels * plane + at;
+        const int64_t image = item / p->parts, group = image % p->groups, first = item % p->parts * p->lines,
+                      from = lnt_least(first > p->near ? first - p->near : 0, p->height - p->all);
+        call.a = c->gemm.a + group * p->rows * p->plan.row_step;
+        call.b = c->x + (image * p->channels * p->height + from) * p->width;
+        call.bias = p->row || !c->bias ? NULL : c->gemm.bias + group * p->rows;
         lnt_gemm_part(k, &call, 0, p->rows, thread);
-        spread_lines(k, p, call.c, first, lines, c->y + image * p->rows * plane);
+        for (int64_t f = 0; f < p->features; f++)
+            fold_lines(k, p, call.c + f * p->taps * p->plane, from, first, first + p->lines,
+                       call.c + p->rows * p->plane, c->bias ? c->bias[group * p->features + f] : 0,
+                       c->y + (image * p->features + f) * lnt_volume(p->w.out));
     }
     return LNT_OK;
 }
@@ -108,27 +156,30 @@ static lnt_status run_spread(lnt_kernel *k, const lnt_step *s)
     const lnt_conv_images none = {.element = FLOAT};
     LNT_ASSERT(p->gather * FLOAT <= s->scratch_bytes);
     float *weights = lnt_scratch(k, s), *bias = weights + p->bias;
+    const int64_t group = p->channels * p->rows, turned = p->rows * p->plan.row_step;
     spread_call c = {.p = p,
-                     .gemm = {.a = weights,
+                     .gemm = {.plan = &p->plan,
+                              .a = weights,
                               .b_offset = no_offset,
                               .c = weights + p->product,
                               .bias_product = (size_t)p->rows,
+                              .bias = bias,
                               .gather = (char *)(weights + p->gather)},
                      .x = lnt_in(k, s, 0),
+                     .bias = p->store.bias >= 0 ? lnt_in(k, s, (unsigned)p->store.bias) : NULL,
                      .y = lnt_out(k, s, 0)};
-    k->kernels->turn((char *)weights, p->plan->row_step * FLOAT, lnt_in(k, s, 1), p->rows * FLOAT, p->rows,
-                     p->channels);
-    if (p->store.bias >= 0) {
-        c.gemm.bias = bias;
-        lnt_repeat_each(bias, lnt_in(k, s, (unsigned)p->store.bias), FLOAT, p->features,
-                        p->rows / p->features, FLOAT);
-    }
-    LNT_TRY(lnt_parallel(k, p->batch * p->parts, (int64_t)(LNT_SHARED_WORK / (p->plan->work + 1)) + 1,
+    const float *in = lnt_in(k, s, 1);
+    for (int64_t g = 0; g < p->groups; g++)
+        k->kernels->turn((char *)(weights + g * turned), p->plan.row_step * FLOAT,
+                         (const char *)(in + g * group), p->rows * FLOAT, p->rows, p->channels);
+    if (c.bias)
+        lnt_repeat_each(bias, c.bias, FLOAT, p->groups * p->features, p->taps, FLOAT);
+    LNT_TRY(lnt_parallel(k, p->images * p->parts, (int64_t)(LNT_SHARED_WORK / (p->plan.work + 1)) + 1,
                          spread_parts, &c));
     return lnt_conv_finish(k, s, &none, p->store.program);
 }
 
-static void plan_lines(const lnt_site *site, const spread *p, int64_t lines, lnt_gemm_plan *plan)
+static void plan_lines(const lnt_site *site, const spread *p, lnt_gemm_plan *plan)
 {
     enum { PERIOD = 1024 /* rows of weights a large power of two apart would be gathered */ };
     static const ptrdiff_t no_tap[1] = {0};
@@ -137,7 +188,7 @@ static void plan_lines(const lnt_site *site, const spread *p, int64_t lines, lnt
     plan->a_offset = no_offset;
     plan->products = 1;
     plan->rows = p->rows;
-    plan->columns = (size_t)(lines * p->width);
+    plan->columns = (size_t)p->plane;
     plan->taps = 1;
     plan->depth = (size_t)p->channels;
     plan->tap_offset = no_tap;
@@ -146,47 +197,56 @@ static void plan_lines(const lnt_site *site, const spread *p, int64_t lines, lnt
     plan->packs = plan->row_bias = true;
     plan->b_column = 1;
     plan->scale = 1;
-    plan->low = p->store.low;
-    plan->high = p->store.high;
+    plan->low = p->row ? -INFINITY : p->store.low;
+    plan->high = p->row ? INFINITY : p->store.high;
     plan->row_step = p->channels % PERIOD ? p->channels : p->channels + LNT_PANEL;
     lnt_gemm_plan_blocks(plan);
 }
 
+/* How an image is cut into parts. Lines of outputs are counted as if none was cut off before them. */
+static void plan_parts(const lnt_site *site, spread *p)
+{
+    enum { FLOATS = 1 << 17 /* at a time: what comes of them is left in the cache */ };
+    const lnt_window *w = &p->w;
+    const int64_t down = w->stride[1], across = w->stride[2];
+    const int64_t lines = w->in[0] * ((w->before[1] + w->out[1] + down - 1) / down),
+                  outputs = (w->before[2] + w->out[2] + across - 1) / across;
+    p->parts = p->height * p->width * p->rows / FLOATS + 1;
+    if (p->parts < site->threads && p->images < site->threads)
+        p->parts = site->threads;
+    p->lines = (lines + p->parts - 1) / p->parts;
+    p->parts = (lines + p->lines - 1) / p->lines;
+    p->near = (w->kernel[1] - 1) / down;
+    p->all = lnt_least(p->lines + p->near, p->height);
+    p->plane = p->all * p->width;
+    p->phase = p->width + (w->kernel[2] - 1) / across;
+    p->phase = outputs > p->phase ? outputs : p->phase;
+}
+
 lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
 {
-    enum { PIXELS = 1024 /* at a time: what comes of them is left in the cache */ };
     const lnt_window *w = &g->w;
     spread *p = lnt_bind_params(site, sizeof *p); /* of zeros */
     if (!p)
         return LNT_E_MEMORY;
-    p->batch = g->batch;
+    p->w = *w;
+    p->row = LNT_HAS_FOLDS && !lnt_conv_spreads(g) ? site->kernels->row : NULL;
+    p->images = g->batch * g->groups;
+    p->groups = g->groups;
     p->channels = g->channels;
     p->features = g->features;
-    p->planar = w->in[1];
     p->height = w->in[0] * w->in[1];
     p->width = w->in[2];
-    p->deep = w->kernel[0];
-    p->tall = w->kernel[1];
-    p->wide = w->kernel[2];
-    p->rows = g->features * lnt_volume(w->kernel);
+    p->taps = lnt_volume(w->kernel);
+    p->rows = g->features * p->taps;
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
-    p->parts = lnt_volume(w->in) / PIXELS + 1;
-    if (p->parts < site->threads && p->batch < site->threads)
-        p->parts = site->threads;
-    p->parts = lnt_least(p->parts, p->height);
-    p->lines = (p->height + p->parts - 1) / p->parts;
-    p->parts = (p->height + p->lines - 1) / p->lines;
-    size_t gather = 0;
-    for (int64_t last = 0; last < 2; last++) {
-        lnt_gemm_plan *plan = &p->plan[last];
-        plan_lines(site, p, last ? p->height - p->lines * (p->parts - 1) : p->lines, plan);
-        gather = plan->gather_bytes > gather ? plan->gather_bytes : gather;
-    }
-    p->bias = lnt_round_up((size_t)(p->rows * p->plan->row_step), LNT_ALIGN);
-    p->product = p->bias + lnt_round_up((size_t)p->rows, LNT_ALIGN);
-    p->one = lnt_round_up((size_t)p->rows * p->plan->columns, LNT_ALIGN);
+    plan_parts(site, p);
+    plan_lines(site, p, &p->plan);
+    p->bias = lnt_round_up((size_t)(g->groups * p->rows * p->plan.row_step), LNT_ALIGN);
+    p->product = p->bias + lnt_round_up((size_t)(g->groups * p->rows), LNT_ALIGN);
+    p->one = lnt_round_up((size_t)(p->rows * p->plane + 2 * p->phase * w->stride[2]), LNT_ALIGN);
     p->gather = p->product + p->one * site->threads;
-    lnt_bind_scratch(site, p->gather * sizeof(float) + gather * site->threads);
+    lnt_bind_scratch(site, p->gather * sizeof(float) + p->plan.gather_bytes * site->threads);
     site->step->run = run_spread;
     return LNT_OK;
 }

@@ -15,7 +15,7 @@ WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3), (
 
 def check(folder, channels, features, kernel, extents, becomes_conv=True, behind=None, bias=True, opens=False, group=1,
           **attributes):
-    """becomes_conv: nothing but Conv is left of it."""
+    """becomes_conv: nothing but Conv is left of it inside a network. Alone it may stay, from planes to planes."""
     b = Builder(7)
     n, axes = 2, len(extents)
     shape = [n, channels, *extents]
@@ -28,6 +28,9 @@ def check(folder, channels, features, kernel, extents, becomes_conv=True, behind
     model = b.model("transposed")
     feeds = {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
     check_against_reference(folder, model, feeds, "--max-rel", "1e-5", ways=WAYS)
+    if becomes_conv and not behind:
+        check(folder, channels, features, kernel, extents, True, "Neg", bool(bias), opens, group, **attributes)
+        return
     done = linnet("convert", folder / "model.onnx", "-o", folder / "model.lnt")
     assert done.returncode == 0, done.stderr
     operators = json.loads(linnet("info", folder / "model.lnt", "--json").stdout)["operators"]
@@ -112,6 +115,26 @@ def test_taps_that_never_meet_cut_off(tmp_path, attributes):
 def test_taps_that_never_meet_of_open_lengths(tmp_path):
     check(tmp_path, 16, 17, [2, 2], [25, 30], strides=[2, 2], becomes_conv=False, opens=True)
     check(tmp_path, 16, 17, [2, 2], [1, 3], strides=[2, 2], becomes_conv=False, opens=True)
+
+
+@pytest.mark.parametrize("kernel, extents, attributes", [
+    ([4], [300], {"strides": [2], "pads": [1, 1]}), ([3], [9], {"strides": [5], "output_padding": [4]}),
+    ([64], [70], {"strides": [7], "pads": [30, 3]}), ([65], [70], {"strides": [7]}), ([2], [1400], {}),
+    ([4, 4], [67, 10], {"strides": [2, 2], "pads": [1, 1, 1, 1]}), ([5, 3], [40, 33], {"strides": [3, 2], "output_padding": [2, 1]}),
+    ([8, 5], [31, 29], {"strides": [1, 4], "pads": [7, 4, 6, 0]}), ([9, 3], [20, 20], {"strides": [2, 2]}),
+    ([2, 3], [1, 300], {"strides": [4, 1], "pads": [0, 2, 1, 0]}), ([3, 3], [30, 9], {"strides": [2, 2], "output_shape": [60, 18]}),
+    ([3, 3], [200, 150], {"strides": [2, 2], "auto_pad": "SAME_LOWER"}), ([1, 6], [17, 40], {"strides": [2, 3], "pads": [1, 0, 0, 2]})])
+@pytest.mark.parametrize("channels, features, group", [(32, 3, 1), (40, 16, 1), (24, 5, 3)])
+@pytest.mark.parametrize("fused, bias", [(None, True), ("Relu", False), ("Tanh", True)])
+def test_taps_that_meet(tmp_path, kernel, extents, attributes, channels, features, group, fused, bias):
+    """From planes to planes: what lines of taps come to is added up."""
+    b = Builder(5)
+    shape = [2, channels, *extents]
+    y = b.op("ConvTranspose", b.input("x", TensorProto.FLOAT, shape), b.weight(channels, features, *kernel),
+             *([b.weight(features * group, scale=0.5)] if bias else []), group=group, **attributes)
+    b.output(b.op(fused, y) if fused else y, "y", [None] * len(shape))
+    feeds = {"x": np.random.default_rng(4).standard_normal(shape).astype(np.float32)}
+    check_against_reference(tmp_path, b.model("folded"), feeds, "--max-rel", "1e-5", ways=WAYS)
 
 
 @pytest.mark.parametrize("channels, features, group", [(20, 24, 1), (32, 3, 1), (3, 40, 1), (12, 2, 4), (6, 1, 6)])
