@@ -7,7 +7,7 @@ static R NAME(reflect)(R x, R low, R high)
     if (!(range > 0))
         return low;
     const R distance = x < low ? low - x : x - low;
-    const R rest = (R)fmod((double)distance, 2 * (double)range);
+    const R rest = distance < 2 * range ? distance : (R)fmod((double)distance, 2 * (double)range);
     return rest > range ? high - (rest - range) : low + rest;
 }
 
@@ -20,12 +20,11 @@ static R NAME(position)(const gridsample *p, R n, int64_t extent)
         const double shift = 0x1.8p52;
         x = (R)((double)x + shift - shift);
     }
-    if (p->padding != ZEROS && (x < low || x > high)) {
-        if (p->padding == BORDER && p->kind != CUBIC) /* cubic: each element by itself, as PyTorch has it */
-            x = x < 0 ? 0 : x > d - 1 ? d - 1 : x;
-        else if (p->padding == REFLECTION)
-            x = NAME(reflect)(x, low, high);
-    }
+    if (p->padding == BORDER && p->kind != CUBIC) { /* cubic: each element by itself, as PyTorch has it */
+        x = x > 0 ? x : 0;
+        x = x < d - 1 ? x : d - 1;
+    } else if (p->padding == REFLECTION && (x < low || x > high))
+        x = NAME(reflect)(x, low, high);
     const R limit = (R)0x1p30; /* beyond all extents, NaN too: an int must hold it */
     return x > -limit && x < limit ? x : x > 0 ? limit : -limit;
 }
@@ -67,12 +66,13 @@ static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(l
 {
     const R x = NAME(position)(p, n, extent);
     const int64_t cut = (int64_t)x, base = cut - ((R)cut > x);
+    const bool inside = (uint64_t)base < (uint64_t)extent;
     R w[4];
     unsigned count = 0;
     if (p->kind == NEAREST &&
-        p->padding == ZEROS) { /* no jump: whether a point is inside is hard to foretell */
+        (inside | (p->padding == ZEROS))) { /* no jump: whether a point is inside is hard to foretell */
         tap[0] = (NAME(lnt_tap)){base, 1};
-        return (uint64_t)base < (uint64_t)extent;
+        return inside;
     }
     if (p->kind == LINEAR && base >= 0 && base < extent - 1) {
         tap[0] = (NAME(lnt_tap)){base, 1 - (x - (R)base)};
