@@ -111,12 +111,15 @@ static bool saves_panels(const subpixel *p)
            (p->groups > 1 && p->features < LNT_PANEL); /* all groups go at once */
 }
 
-/* The whole network is it, whose images are planes: is there a way from planes to planes? */
-static bool keeps_planes(const lnt_edit *e, const lnt_gnode *n)
+/* The whole network is it, whose images are planes: is there a way from planes to planes? But Winograd's algorithm
+ * takes fewer multiplications, where the convolution has enough features. */
+static bool keeps_planes(const lnt_edit *e, const subpixel *p)
 {
     lnt_conv_kind ignored;
+    const lnt_gnode *n = p->node;
+    const int64_t taps = p->axes == 1 || p->taps[0] < p->taps[1] ? p->taps[p->axes - 1] : p->taps[0];
     return !lnt_producer(e->g, n, 0) && lnt_edit_is_output(e, n->out[0]) &&
-           lnt_makes_planes(e->g, n, &ignored);
+           (taps <= 2 || p->features * phases(p) < LNT_PANEL) && lnt_makes_planes(e->g, n, &ignored);
 }
 
 /* Are the outputs of a pixel stored as they are in a row? */
@@ -285,7 +288,7 @@ static lnt_status visit_layer(lnt_edit *e, lnt_gnode *n)
 static lnt_status visit_floats(lnt_edit *e, lnt_gnode *n)
 {
     subpixel p;
-    return find(e->g, n, &p) && saves_panels(&p) && !keeps_planes(e, n) ? replace(e, &p) : LNT_OK;
+    return find(e->g, n, &p) && saves_panels(&p) && !keeps_planes(e, &p) ? replace(e, &p) : LNT_OK;
 }
 
 lnt_status lnt_pass_subpixel(lnt_graph *g, lnt_report *report)

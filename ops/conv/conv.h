@@ -131,7 +131,7 @@ bool lnt_conv_spreads(const lnt_conv *c);
 #endif
 
 /* Taps of transposed convolutions whose lines are added up, one below the other and side by side. */
-enum { LNT_FOLD_TAPS = 8, LNT_FOLD_WIDE = 64 };
+enum { LNT_FOLD_TAPS = 8, LNT_FOLD_WIDE = 64, LNT_FOLD_CHANNELS = 8 /* at least */ };
 
 /* May the products of one output be added up in half arithmetic, without a sum in float? */
 bool lnt_conv_sums_in_half(const lnt_conv *c);

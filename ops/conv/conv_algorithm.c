@@ -94,11 +94,13 @@ static bool has_lines(const lnt_conv *c)
            c->batch != 0;
 }
 
-/* Few features of images of two axes at most, of small kernels: products of whole lines leave no lanes empty. */
+/* Few features of images of two axes at most, of small kernels: products of whole lines leave no lanes empty. Of few
+ * channels it takes less to multiply than to add up. */
 static bool folds_taps(const lnt_conv *c)
 {
     const lnt_window *w = &c->w;
-    return LNT_HAS_FOLDS && c->features <= LNT_PANEL && is_plane_by_plane(w) && w->in[0] == 1 &&
+    return LNT_HAS_FOLDS && c->features <= LNT_PANEL && c->channels >= LNT_FOLD_CHANNELS &&
+           c->channels >= c->features && is_plane_by_plane(w) && w->in[0] == 1 &&
            w->dilation[1] * w->dilation[2] == 1 && w->kernel[1] <= LNT_FOLD_TAPS &&
            w->kernel[2] <= LNT_FOLD_WIDE && w->before[2] <= LNT_FOLD_WIDE && w->in[1] != 0 &&
            w->out[1] != 0 && at_least(w->in[2], LNT_FOLD_TAPS);
