@@ -130,8 +130,14 @@ bool lnt_conv_spreads(const lnt_conv *c);
 #define LNT_HAS_FOLDS 0
 #endif
 
-/* Taps of transposed convolutions whose lines are added up, one below the other and side by side. */
-enum { LNT_FOLD_TAPS = 8, LNT_FOLD_WIDE = 64, LNT_FOLD_CHANNELS = 8 /* at least */ };
+/* Taps of transposed convolutions whose lines are added up, one below the other and side by side; a line of all of
+ * them is in memory at once. */
+enum {
+    LNT_FOLD_TAPS = 8,
+    LNT_FOLD_WIDE = 64,
+    LNT_FOLD_CHANNELS = 8, /* at least */
+    LNT_FOLD_LINE = 1 << 20
+};
 
 /* May the products of one output be added up in half arithmetic, without a sum in float? */
 bool lnt_conv_sums_in_half(const lnt_conv *c);

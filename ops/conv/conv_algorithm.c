@@ -103,7 +103,8 @@ static bool folds_taps(const lnt_conv *c)
            c->channels >= c->features && is_plane_by_plane(w) && w->in[0] == 1 &&
            w->dilation[1] * w->dilation[2] == 1 && w->kernel[1] <= LNT_FOLD_TAPS &&
            w->kernel[2] <= LNT_FOLD_WIDE && w->before[2] <= LNT_FOLD_WIDE && w->in[1] != 0 &&
-           w->out[1] != 0 && at_least(w->in[2], LNT_FOLD_TAPS);
+           w->out[1] != 0 && at_least(w->in[2], LNT_FOLD_TAPS) &&
+           lnt_dim_mul(c->features * lnt_volume(w->kernel), w->in[2]) <= LNT_FOLD_LINE;
 }
 
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
