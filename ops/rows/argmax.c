@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/cells.h"
 #include "ops/copy.h"
 #include "ops/element.h"
@@ -12,9 +13,11 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256,    /* columns searched at a time */
-    SHORT_ROW = 64, /* rows up to that are turned into columns, */
-    TURNED = 64     /* so many at a time */
+    BLOCK = 256,              /* columns searched at a time */
+    SHORT_ROW = 64,           /* rows up to that are turned into columns, */
+    TURNED = 64,              /* at most so many at a time */
+    NARROW = 16,              /* columns that are fewer are put side by side, or made rows, */
+    ROOM = SHORT_ROW * TURNED /* of so many elements */
 };
 
 typedef struct argmax {
@@ -23,6 +26,7 @@ typedef struct argmax {
     const lnt_cells *cells;
     lnt_dtype dtype;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
+    int64_t turned; /* short rows, or images of narrow ones, that become columns together; 0: none do */
     bool least, last, half;
 } argmax;
 
@@ -127,13 +131,17 @@ static void search_columns(const argmax *p, const void *x, int64_t step, int64_t
     (floats ? search_float : p->dtype == LNT_DOUBLE ? search_double : search_typed)(p, x, step, columns, at);
 }
 
-/* Short rows, at most TURNED of them. */
-static void search_short_rows(const argmax *p, const void *x, int64_t rows, int64_t *at)
+/* Short rows, or narrow images of them, as columns [n][inner][images]. */
+static void search_short_rows(const argmax *p, const void *x, int64_t images, int64_t *at)
 {
-    _Alignas(16) char turned[SHORT_ROW * TURNED * sizeof(int64_t)];
+    _Alignas(16) char turned[ROOM * sizeof(int64_t)];
+    int64_t found[BLOCK];
+    const int64_t line = p->n * p->inner, columns = images * p->inner;
+    LNT_ASSERT(line * images <= ROOM && columns <= BLOCK);
     if (p->n > 1)
-        lnt_turn(turned, rows, x, p->n, rows, p->n, lnt_dtype_size(p->dtype));
-    search_columns(p, turned, rows, rows, at);
+        lnt_turn(turned, images, x, line, images, line, lnt_dtype_size(p->dtype));
+    search_columns(p, turned, columns, columns, found);
+    lnt_turn(at, p->inner, found, images, p->inner, images, sizeof *at);
 }
 
 /* ---- a long row ---- */
@@ -201,17 +209,30 @@ static int64_t search_row(const argmax *p, const void *x)
     return p->half ? search_half_row(p, x) : search_typed_row(p, x);
 }
 
+/* Few columns, as rows. */
+static void search_narrow(const argmax *p, const void *x, int64_t *at)
+{
+    _Alignas(16) char turned[ROOM * sizeof(int64_t)];
+    const size_t size = lnt_dtype_size(p->dtype);
+    for (int64_t c = 0, w; c < p->inner; c += w) {
+        w = lnt_least(p->inner - c, ROOM / p->n);
+        lnt_turn(turned, p->n, lnt_element_at(x, p->dtype, c), p->inner, p->n, w, size);
+        for (int64_t i = 0; i < w; i++)
+            at[c + i] = search_row(p, lnt_element_at(turned, p->dtype, i * p->n));
+    }
+}
+
 /* ---- items: blocks of columns, of short rows, or rows ---- */
 
 static int64_t width_of(const argmax *p)
 {
-    return p->inner > 1 ? BLOCK : p->n <= SHORT_ROW ? TURNED : 1;
+    return p->turned ? p->turned : p->inner > 1 ? BLOCK : 1;
 }
 
 static int64_t items_of(const argmax *p)
 {
     const int64_t width = width_of(p);
-    return p->inner > 1 ? p->outer * ((p->inner + width - 1) / width) : (p->outer + width - 1) / width;
+    return p->turned ? (p->outer + width - 1) / width : p->outer * ((p->inner + width - 1) / width);
 }
 
 static lnt_status find_extremes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -221,18 +242,18 @@ static lnt_status find_extremes(lnt_kernel *k, void *arg, int64_t begin, int64_t
     const int64_t width = width_of(p), blocks = (p->inner + width - 1) / width;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        if (p->inner == 1) {
-            const int64_t row = item * width;
-            const void *x = lnt_element_at(j->x, p->dtype, row * p->n);
-            if (width > 1)
-                search_short_rows(p, x, lnt_least(width, p->outer - row), j->y + row);
-            else
-                j->y[row] = search_row(p, x);
-            continue;
-        }
-        const int64_t o = item / blocks, column = item % blocks * width;
-        search_columns(p, lnt_element_at(j->x, p->dtype, o * p->n * p->inner + column), p->inner,
-                       lnt_least(width, p->inner - column), j->y + o * p->inner + column);
+        const int64_t o = p->turned ? item * width : item / blocks,
+                      column = p->turned ? 0 : item % blocks * width;
+        const void *x = lnt_element_at(j->x, p->dtype, o * p->n * p->inner + column);
+        int64_t *y = j->y + o * p->inner + column;
+        if (p->turned)
+            search_short_rows(p, x, lnt_least(width, p->outer - o), y);
+        else if (p->inner == 1)
+            *y = search_row(p, x);
+        else if (p->inner < NARROW && p->n > SHORT_ROW && p->n <= ROOM)
+            search_narrow(p, x, y);
+        else
+            search_columns(p, x, p->inner, lnt_least(width, p->inner - column), y);
     }
     return LNT_OK;
 }
@@ -287,6 +308,8 @@ lnt_status lnt_bind_argmax(lnt_site *site)
     }
     LNT_REQUIRE(p->n > 0 || p->outer * p->inner == 0, site->err, LNT_E_SHAPE,
                 "axis %u is empty: there is nothing to choose from", axis);
+    if (p->n > 0 && p->n <= SHORT_ROW && p->inner < NARROW && p->inner > 0)
+        p->turned = lnt_least(TURNED, lnt_least(BLOCK, ROOM / p->n) / p->inner);
     site->step->run = run_argmax;
     return LNT_OK;
 }

@@ -13,9 +13,11 @@
 enum {
     BLOCK = 256,     /* columns worked on at a time, where the axis is not the innermost */
     SHORT = 16,      /* rows that are no longer are transposed to columns, */
-    TRANSPOSED = 64, /* so many at a time */
-    LOGARITHMS = 16, /* rows whose logarithms are taken together, */
-    AT_HAND = 8192,  /* of about so many elements */
+    TRANSPOSED = 64, /* at most so many at a time */
+    NARROW = 16, /* columns that are fewer are not worth a call: they are put side by side, or made rows, */
+    ROOM = SHORT * BLOCK, /* of so many elements */
+    LOGARITHMS = 16,      /* rows whose logarithms are taken together, */
+    AT_HAND = 8192,       /* of about so many elements */
 };
 enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 
@@ -24,7 +26,7 @@ typedef struct softmax {
     const lnt_typed_kernels *typed;
     unsigned kind;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
-    bool transposes;         /* many short rows */
+    int64_t transposed; /* short rows, or images of narrow ones, that become columns together; 0: none do */
     int64_t logarithms;      /* taken together */
 } softmax;
 
@@ -96,7 +98,7 @@ static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
     if (p->n == 0)
         return LNT_OK;
     return lnt_parallel(k, p->outer * blocks, 1 + 4096 / work,
-                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->inner != 1], &job);
+                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->inner != 1 && !p->transposed], &job);
 }
 
 lnt_status lnt_bind_softmax(lnt_site *site)
@@ -122,7 +124,8 @@ lnt_status lnt_bind_softmax(lnt_site *site)
     if (p->inner == 0)
         p->n = 0;
     p->logarithms = 1 + lnt_least(LOGARITHMS - 1, AT_HAND / (p->n + 1));
-    p->transposes = p->inner == 1 && p->n <= SHORT && p->outer >= TRANSPOSED;
+    if (p->inner < NARROW && p->n > 0 && p->n <= SHORT && p->outer * p->inner >= TRANSPOSED)
+        p->transposed = lnt_least(TRANSPOSED, BLOCK / p->inner);
     site->step->run = run_softmax;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

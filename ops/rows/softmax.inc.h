@@ -78,13 +78,15 @@ static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t apart
             y[nan_at[c]] = 1;
 }
 
-/* w short rows, as columns for so long. */
-static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
+/* Short rows, or narrow images of them, as columns [n][inner][images] for so long. */
+static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t images)
 {
-    R from[SHORT * TRANSPOSED], to[SHORT * TRANSPOSED];
-    lnt_turn(from, w, x, p->n, w, p->n, sizeof *x);
-    (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, from, to, w, w);
-    lnt_turn(y, p->n, to, w, p->n, w, sizeof *x);
+    R turned[ROOM];
+    const int64_t line = p->n * p->inner, w = images * p->inner;
+    LNT_ASSERT(w <= BLOCK && p->n <= SHORT);
+    lnt_turn(turned, images, x, line, images, line, sizeof *x);
+    (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, turned, turned, w, w);
+    lnt_turn(y, line, turned, images, line, images, sizeof *x);
 }
 
 /* Rows step by step together: none waits for the one before it. */
@@ -102,29 +104,44 @@ static void NAME(log_rows)(const softmax *p, const R *x, R *y, int64_t rows)
         ROW(p)->shift_scale(x + r * p->n, y + r * p->n, p->n, largest[r], 1, rest[r]);
 }
 
-static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static void NAME(long_rows)(const softmax *p, const R *x, R *y, int64_t rows)
 {
-    const softmax_job *j = arg;
-    const softmax *p = j->p;
-    (void)k, (void)thread;
-    for (int64_t o = begin; p->transposes && o < end; o += TRANSPOSED)
-        NAME(short_rows)
-    (p, (const R *)j->x + o * p->n, (R *)j->y + o * p->n, end - o < TRANSPOSED ? end - o : TRANSPOSED);
     const int64_t at_once =
         p->kind != LOG_SOFTMAX || (SOFT_LOOPS && sizeof(R) == sizeof(double)) ? 1 : p->logarithms;
-    for (int64_t o = begin; !p->transposes && o < end; o += at_once) {
-        const R *x = (const R *)j->x + o * p->n;
-        R *y = (R *)j->y + o * p->n;
+    for (; rows > 0; rows -= at_once, x += at_once * p->n, y += at_once * p->n) {
         if (SOFT_LOOPS && sizeof *x == sizeof(double) && p->kind != HARDMAX)
             soft_row(p, (const double *)(const void *)x, (double *)(void *)y);
         else if (p->kind == SOFTMAX)
             ROW(p)->softmax(x, y, p->n);
         else if (p->kind == LOG_SOFTMAX)
-            NAME(log_rows)(p, x, y, lnt_least(at_once, end - o));
+            NAME(log_rows)(p, x, y, lnt_least(at_once, rows));
         else
             NAME(hard_row)(p, x, y);
     }
+}
+
+static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const softmax_job *j = arg;
+    const softmax *p = j->p;
+    const int64_t line = p->n * p->inner, at_once = p->transposed ? p->transposed : end - begin;
+    (void)k, (void)thread;
+    for (int64_t o = begin; o < end; o += at_once)
+        (p->transposed ? NAME(short_rows) : NAME(long_rows))(
+            p, (const R *)j->x + o * line, (R *)j->y + o * line, lnt_least(at_once, end - o));
     return LNT_OK;
+}
+
+/* Few columns, as rows for so long. */
+static void NAME(narrow_columns)(const softmax *p, const R *x, R *y)
+{
+    R turned[ROOM];
+    for (int64_t c = 0, w; c < p->inner; c += w) {
+        w = lnt_least(p->inner - c, ROOM / p->n);
+        lnt_turn(turned, p->n, x + c, p->inner, p->n, w, sizeof *x);
+        NAME(long_rows)(p, turned, turned, w);
+        lnt_turn(y + c, p->inner, turned, p->n, w, p->n, sizeof *x);
+    }
 }
 
 static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -138,6 +155,10 @@ static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t
         const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
         const R *x = (const R *)j->x + at;
         R *y = (R *)j->y + at;
+        if (p->inner < NARROW && p->n > SHORT && p->n <= ROOM) {
+            NAME(narrow_columns)(p, x, y);
+            continue;
+        }
         (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, x, y, p->inner, w);
     }
     return LNT_OK;

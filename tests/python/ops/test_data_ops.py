@@ -568,3 +568,20 @@ def test_extremes_of_doubles(tmp_path, op, last):
                                   [helper.make_empty_tensor_value_info("y")])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
         check_against(tmp_path, model, {"x": x}, [want], ways=(("--opt", "all"), ("--opt", "all", "--level", "scalar")))
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.float16, np.float32, np.float64])
+def test_extremes_of_narrow_images(tmp_path, dtype, op, last):
+    """Few elements behind the axis: images side by side, or their columns as rows."""
+    rng, arg = np.random.default_rng(8), np.argmax if op == "ArgMax" else np.argmin
+    for shape in ((70, 5, 4), (5, 64, 15), (130, 1, 3), (3, 65, 7), (2, 3000, 2), (1, 4100, 3), (67, 9, 1)):
+        x = rng.integers(0, 60, shape).astype(dtype)
+        want = shape[1] - 1 - arg(np.flip(x, 1), 1) if last else arg(x, 1)
+        node = helper.make_node(op, ["x"], ["y"], axis=1, keepdims=0, select_last_index=last)
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", kind, shape)],
+                                  [helper.make_empty_tensor_value_info("y")])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        check_against(tmp_path, model, {"x": x}, [want], ways=(("--opt", "all"), ("--opt", "all", "--level", "scalar")))

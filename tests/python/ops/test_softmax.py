@@ -36,7 +36,8 @@ def test_short_rows(tmp_path, op, kind, rows, n):
 
 
 @pytest.mark.parametrize("kind", TOLERANCE)
-@pytest.mark.parametrize("shape, axis", [([65, 3], 1), ([1000, 16], 1), ([9, 130], 1), ([2, 21, 67], 1), ([5, 300], 0), ([3, 1, 7], 1)])
+@pytest.mark.parametrize("shape, axis", [([65, 3], 1), ([1000, 16], 1), ([9, 130], 1), ([2, 21, 67], 1), ([5, 300], 0), ([3, 1, 7], 1),
+                                         ([70, 3, 2], 1), ([33, 16, 15], 1), ([2, 300, 15], 1), ([5000, 2], 0)])
 def test_hardmax(tmp_path, kind, shape, axis):
     """1 where the first of the largest is, or the first NaN."""
     rng = np.random.default_rng(len(shape))
@@ -53,3 +54,23 @@ def test_hardmax(tmp_path, kind, shape, axis):
     want = np.zeros_like(x)
     np.put_along_axis(want, at, 1, axis)
     check_every_level(tmp_path / "s.lnt", x, want, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("kind", TOLERANCE)
+@pytest.mark.parametrize("shape", [(70, 3, 2), (33, 16, 15), (9, 5, 8), (3, 17, 5), (2, 300, 15), (2, 2, 700)])
+def test_narrow_columns(tmp_path, op, kind, shape):
+    """Few elements behind the axis: images side by side, or their columns as rows."""
+    x = np.random.default_rng(shape[1]).standard_normal(shape) * 5
+    x[0, 0, 0], x[0, -1, -1] = 80, -np.inf
+    x = x.astype(helper.tensor_dtype_to_np_dtype(kind))
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], axis=1)], "columns",
+                              [helper.make_tensor_value_info("x", kind, shape)],
+                              [helper.make_tensor_value_info("y", kind, shape)])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "s.onnx")
+    done = linnet("convert", tmp_path / "s.onnx", "-o", tmp_path / "s.lnt")
+    assert done.returncode == 0, done.stderr
+    shifted = x.astype(np.float64) - x.max(1, keepdims=True)
+    want = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    want = np.exp(want) if op == "Softmax" else want
+    check_every_level(tmp_path / "s.lnt", x, want, rtol=TOLERANCE[kind], atol=TOLERANCE[kind])
