@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "ops/axes.h"
+#include "ops/copy.h"
 #include "ops/quant/qparams.h"
 
 #include <string.h>
@@ -177,9 +178,11 @@ typedef struct binary {
     int64_t n;
     bool swapped; /* a is operand B: it is not one number for a row where b is none */
     lnt_axes a, b;
-    int64_t alike; /* so many rows, from a multiple of it on, share the row of one operand; those of the other
-                    * are one after the other. 1: none do */
-    bool shares_a; /* that operand is A, else B */
+    int64_t
+        alike; /* so many rows, from a multiple of it on, share the row of one operand, or have an element of B
+                    * each; those of the other are one after the other. 1: none do */
+    bool shares_a;     /* that operand is A, else B */
+    int64_t each_step; /* from one such element to the next */
     lnt_qpair pair; /* what does not depend on a run */
 } binary;
 
@@ -190,18 +193,25 @@ typedef struct binary_job {
     lnt_qpair pair;
 } binary_job;
 
-/* Rows that share one of an operand: as many at a time as that one, repeated, has room for. */
+/* Rows that share one of an operand, or have an element of it each: as many at a time as that, repeated, has room
+ * for. */
 static void combine_alike(const binary *p, lnt_qpair pair, int64_t rows)
 {
     uint8_t tiled[TILED];
     const uint8_t **shared = p->shares_a ? &pair.a : &pair.b, **other = p->shares_a ? &pair.b : &pair.a;
+    const uint8_t *from = *shared;
+    const bool each = !pair.b_step;
     const int64_t at_once = lnt_least(rows, TILED / p->n);
-    for (int64_t i = 0; i < at_once; i++)
-        memcpy(tiled + i * p->n, *shared, (size_t)p->n);
+    for (int64_t i = 0; i < at_once && !each; i++)
+        memcpy(tiled + i * p->n, from, (size_t)p->n);
     *shared = tiled;
-    for (int64_t n; rows > 0; rows -= n / p->n, *other += n, pair.c += n) {
-        n = lnt_least(rows, at_once) * p->n;
-        p->int8->combine_quantized(&pair, n);
+    pair.a_step = pair.b_step = 1;
+    for (int64_t some; rows > 0; rows -= some, *other += some * p->n, pair.c += some * p->n) {
+        some = lnt_least(rows, at_once);
+        if (each)
+            lnt_repeat_each(tiled, from, p->each_step, some, p->n, 1);
+        from += some * p->each_step;
+        p->int8->combine_quantized(&pair, some * p->n);
     }
 }
 
@@ -315,6 +325,12 @@ static void share_rows(binary *p)
     const bool fits = p->pair.a_step && p->pair.b_step && p->n > 0 && p->n <= TILED / 2;
     p->shares_a = of_a > of_b;
     p->alike = !fits ? 1 : p->shares_a ? of_a : of_b;
+    const unsigned last = p->a.n - 1;
+    if (p->a.n > 0 && !p->pair.b_step && p->n > 0 && p->n <= TILED / 2 && p->a.stride[last] == p->n) {
+        p->shares_a = false;
+        p->alike = p->a.extent[last];
+        p->each_step = p->b.stride[last];
+    }
 }
 
 static void swap_operands(binary *p)

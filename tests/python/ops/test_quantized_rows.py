@@ -26,6 +26,7 @@ def pairs(rng, dtype):
     shapes = [([n], [n]) for n in (*range(1, 200, 3), 1000)] + [([n], [1]) for n in range(1, 200, 7)]
     shapes += [([1], [n]) for n in range(2, 200, 9)] + [([2, 3, 77], [3, 1]), ([3, 1], [2, 3, 77]), ([5, 4], [4])]
     shapes += [([1500], [1]), ([2, 1100], [2, 1])]
+    shapes += [([2, 9, 29], [9, 1]), ([9, 1], [3, 9, 29]), ([300, 5], [300, 1]), ([4, 7, 1], [4, 1, 1]), ([2, 3, 513], [3, 1])]
     return [[rng.integers(whole.min, whole.max + 1, s).astype(dtype) for s in two] for two in shapes]
 
 
@@ -59,7 +60,7 @@ def test_int32_to_floats(tmp_path, axis, zeros):
     check(tmp_path, [helper.make_node("DequantizeLinear", ["x", *constants], ["y"], axis=axis)], {"x": x}, constants, {"y": want})
 
 
-@pytest.mark.parametrize("inner", [(1,), (3,), (5, 2), (16,), (33,)])
+@pytest.mark.parametrize("inner", [(1,), (3,), (5, 2), (16,), (33,), (70,)])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16])
 def test_a_scale_for_each_of_few(tmp_path, dtype, inner):
     rng = np.random.default_rng(5)
