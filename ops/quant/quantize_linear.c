@@ -12,6 +12,8 @@
 #include "ops/rows/row.h"
 #include "ops/vectorize.h"
 
+#include <string.h>
+
 enum {
     BLOCK = 256,       /* elements converted at a time by way of a copy, */
     IN_PLACE = 512,    /* in the output, by more than one loop, */
@@ -83,6 +85,8 @@ static void quantize_to_float(const linear *p, float *x, uint8_t *y, int64_t n, 
 /* Index of the first scale of a row. */
 static int64_t scale_at(const linear *p, int64_t row)
 {
+    if (p->block == 1)
+        return row * p->width % p->scales;
     const int64_t blocks = (p->axis + p->block - 1) / p->block;
     return (row / p->axis * blocks + row % p->axis / p->block) * p->width % p->scales;
 }
@@ -174,13 +178,22 @@ static lnt_status convert_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 static void read_zeros(linear_job *j, int64_t n, const lnt_operand *zero, const void *data)
 {
     const linear *p = j->p;
-    const bool real = lnt_is_small(p->out_type), to_fp4 = p->out_type == LNT_FLOAT4E2M1 && data;
-    for (int64_t i = 0; i < n && !to_fp4; i++) {
-        j->zero[i] = real || lnt_is_small(p->in_type) ? 0 : lnt_qint(zero, data, i, 0);
-        j->shifts |= j->zero[i] != 0;
-    }
-    if (to_fp4)
+    const bool real = lnt_is_small(p->out_type) || lnt_is_small(p->in_type);
+    int64_t some[BLOCK];
+    if (p->out_type == LNT_FLOAT4E2M1 && data) {
         lnt_small_to_float(p->out_type, data, j->real_zero, n);
+        return;
+    }
+    memset(j->zero, 0, (size_t)n * sizeof *j->zero);
+    for (int64_t i = 0; i < n && data && !real; i += BLOCK) {
+        const lnt_dtype t = lnt_small_as_byte((lnt_dtype)zero->dtype);
+        const int64_t block = lnt_least(BLOCK, n - i);
+        lnt_elements_to_int64(t, lnt_element_at(data, t, i), some, block);
+        for (int64_t b = 0; b < block; b++) {
+            j->zero[i + b] = (int32_t)some[b];
+            j->shifts |= some[b] != 0;
+        }
+    }
 }
 
 static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,

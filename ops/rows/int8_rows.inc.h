@@ -31,13 +31,19 @@ LNT_INLINE void quantize_block(const float *x, uint8_t *y, float scale, float in
 {
     const float near_middle = 0.5f - 0x1p-12f; /* their distance is a thousandth of that below 512 */
     vf v[VECTORS];
-    vi beyond = vi_splat(0);
+#if LNT_VL >= 8
+    v[0] = v_load(x) * v_splat(inverse);
+    const int beyond = v_any_beyond(v_off_integer(v[0]), near_middle);
+#else
+    vi some = vi_splat(0);
     UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
         v[i] = v_load(x + i * VL) * v_splat(inverse);
-        beyond |= v_not_below(v_off_integer(v[i]), v_splat(near_middle));
+        some |= v_not_below(v_off_integer(v[i]), v_splat(near_middle));
     }
+    const int beyond = vi_any(some);
+#endif
     /* What is 2**22 or more is saturated, divided or not. */
-    if (vi_any(beyond))
+    if (beyond)
         UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++)
             v[i] = v_load(x + i * VL) / v_splat(scale);
     v_store_requantized(y, v, range);

@@ -534,13 +534,15 @@ LNT_INLINE vf v_round(vf x)
 #endif
 }
 
-/* The distance from an integer, for magnitudes below 2**22; of larger ones something that is 0 or more, NaN of NaN and
- * infinity. */
+/* The distance from an integer, for magnitudes below 2**22; of larger ones something that is 0 or more, NaN of NaN,
+ * and 0 or NaN of infinity. */
 LNT_INLINE vf v_off_integer(vf x)
 {
 #if defined(LNT_SIMD_NEON)
     const float32x4_t magic = vdupq_n_f32(0x1.8p23f), y = (float32x4_t)x;
     return (vf)vabdq_f32(y, vsubq_f32(vaddq_f32(y, magic), magic));
+#elif defined(LNT_SIMD_AVX512)
+    return v_abs((vf)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 #else
     return v_abs(x - v_round(x));
 #endif
