@@ -385,7 +385,7 @@ enum {
     WITH_Mod = LNT_HAS_Mod,
     WITH_Min = LNT_HAS_Min || LNT_HAS_Clip || LNT_HAS_ReduceMin || WITH_ARG || WITH_SCATTER,
     WITH_Max = LNT_HAS_Max || LNT_HAS_Clip || LNT_HAS_ReduceMax || LNT_HAS_ReduceLogSumExp || WITH_ARG ||
-               WITH_SCATTER,
+               WITH_SCATTER || WITH_SOFT,
     WITH_PRelu = LNT_HAS_PRelu,
     WITH_Equal = LNT_HAS_Equal || WITH_ARG,
     WITH_Less = LNT_HAS_Less || WITH_ARG,

@@ -1,8 +1,11 @@
 /* softmax.c — Softmax, LogSoftmax and Hardmax along an axis. */
 #include "ops/op.h"
 
+#include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/copy.h"
+#include "ops/elementwise/program.h"
+#include "ops/elementwise/program_kernels.h"
 #include "ops/elementwise/typed_kernels.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
@@ -11,8 +14,9 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256,     /* columns worked on at a time, where the axis is not the innermost */
-    SHORT = 16,      /* rows that are no longer are transposed to columns, */
+    BLOCK = 256, /* columns worked on at a time, where the axis is not the innermost */
+    SHORT = 16,  /* rows that are no longer are transposed to columns, */
+    SHORT_DOUBLES = 32,
     TRANSPOSED = 64, /* at most so many at a time */
     NARROW = 16, /* columns that are fewer are not worth a call: they are put side by side, or made rows, */
     ROOM = SHORT * BLOCK, /* of so many elements */
@@ -24,6 +28,7 @@ enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 typedef struct softmax {
     const lnt_row_kernels *row;
     const lnt_typed_kernels *typed;
+    lnt_instr_fn log; /* of floats */
     unsigned kind;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
     int64_t transposed; /* short rows, or images of narrow ones, that become columns together; 0: none do */
@@ -111,6 +116,7 @@ lnt_status lnt_bind_softmax(lnt_site *site)
         return LNT_E_MEMORY;
     *p = (softmax){.row = site->kernels->row,
                    .typed = site->kernels->typed,
+                   .log = site->kernels->program->instr[LNT_I_LOG],
                    .kind = id == LNT_ID_Softmax      ? SOFTMAX
                            : id == LNT_ID_LogSoftmax ? LOG_SOFTMAX
                                                      : HARDMAX,
@@ -124,8 +130,9 @@ lnt_status lnt_bind_softmax(lnt_site *site)
     if (p->inner == 0)
         p->n = 0;
     p->logarithms = 1 + lnt_least(LOGARITHMS - 1, AT_HAND / (p->n + 1));
-    if (p->inner < NARROW && p->n > 0 && p->n <= SHORT && p->outer * p->inner >= TRANSPOSED)
-        p->transposed = lnt_least(TRANSPOSED, BLOCK / p->inner);
+    const int64_t most = SOFT_LOOPS && x->dtype == LNT_DOUBLE ? SHORT_DOUBLES : SHORT;
+    if (p->inner < NARROW && p->n > 0 && p->n <= most && p->outer * p->inner >= TRANSPOSED)
+        p->transposed = lnt_least(TRANSPOSED, lnt_least(BLOCK, ROOM / p->n) / p->inner);
     site->step->run = run_softmax;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

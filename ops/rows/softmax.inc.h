@@ -7,14 +7,48 @@ static void NAME(hard_row)(const softmax *p, const R *x, R *y)
     y[at] = 1;
 }
 
+/* Of n numbers, and up to whole vectors of what is behind them. */
+static void NAME(logarithms)(const softmax *p, R *x, int64_t n)
+{
+    if (sizeof *x == sizeof(float)) {
+        const float none[2] = {0};
+        float *v = (float *)(void *)x;
+        p->log(&(lnt_instr_args){.dst = v,
+                                 .src = {v},
+                                 .step = {1},
+                                 .imm = none,
+                                 .n = (int64_t)lnt_round_up((size_t)n, LNT_VECTOR_MAX)});
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (R)log((double)x[i]);
+}
+
+/* largest = the larger one of each and x, or NaN. */
+static void NAME(take_larger)(const softmax *p, R *largest, const R *x, int64_t w)
+{
+    if (SOFT_LOOPS && sizeof *x == sizeof(double))
+        apply(p, LNT_TYPED_Max, (const void *)x, (const void *)largest, false, (void *)largest, w);
+    else
+        ROW(p)->max_to(largest, x, w);
+}
+
+static void NAME(take_from)(const softmax *p, const R *x, const R *minus, R *y, int64_t w)
+{
+    if (SOFT_LOOPS && sizeof *x == sizeof(double))
+        apply(p, LNT_TYPED_Sub, (const void *)x, (const void *)minus, false, (void *)y, w);
+    else
+        ROW(p)->subtract(x, minus, y, w);
+}
+
 /* w columns of n rows, which are `apart` elements apart. */
 static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart, int64_t w)
 {
     R largest[BLOCK], total[BLOCK];
     memcpy(largest, x, (size_t)w * sizeof *x);
-    memset(total, 0, (size_t)w * sizeof *total);
+    memset(total, 0, sizeof total);
     for (int64_t i = 1; i < p->n; i++)
-        ROW(p)->max_to(largest, x + i * apart, w);
+        NAME(take_larger)(p, largest, x + i * apart, w);
     for (int64_t i = 0; i < p->n; i++) {
         R *powers = p->kind == SOFTMAX ? y + i * apart : NULL;
         if (SOFT_LOOPS && sizeof *x == sizeof(double))
@@ -23,16 +57,18 @@ static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart
         else
             ROW(p)->exp_minus(total, x + i * apart, largest, powers, w);
     }
-    for (int64_t c = 0; c < w; c++)
-        total[c] = p->kind == SOFTMAX ? 1 / total[c] : (R)log((double)total[c]);
+    for (int64_t c = 0; c < w && p->kind == SOFTMAX; c++)
+        total[c] = 1 / total[c];
+    if (p->kind == LOG_SOFTMAX)
+        NAME(logarithms)(p, total, w);
     for (int64_t i = 0; i < p->n; i++) {
         R *row = y + i * apart;
         if (p->kind == SOFTMAX) {
             ROW(p)->multiply(row, total, w);
             continue;
         }
-        ROW(p)->subtract(x + i * apart, largest, row, w);
-        ROW(p)->subtract(row, total, row, w);
+        NAME(take_from)(p, x + i * apart, largest, row, w);
+        NAME(take_from)(p, row, total, row, w);
     }
 }
 
@@ -83,7 +119,7 @@ static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t images)
 {
     R turned[ROOM];
     const int64_t line = p->n * p->inner, w = images * p->inner;
-    LNT_ASSERT(w <= BLOCK && p->n <= SHORT);
+    LNT_ASSERT(w <= BLOCK && line * images <= ROOM);
     lnt_turn(turned, images, x, line, images, line, sizeof *x);
     (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, turned, turned, w, w);
     lnt_turn(y, line, turned, images, line, images, sizeof *x);
@@ -92,16 +128,15 @@ static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t images)
 /* Rows step by step together: none waits for the one before it. */
 static void NAME(log_rows)(const softmax *p, const R *x, R *y, int64_t rows)
 {
-    R largest[LOGARITHMS], rest[LOGARITHMS];
+    R largest[LOGARITHMS], rest[LOGARITHMS] = {0};
     LNT_ASSERT(rows <= LOGARITHMS);
     for (int64_t r = 0; r < rows; r++)
         largest[r] = ROW(p)->max(x + r * p->n, p->n);
     for (int64_t r = 0; r < rows; r++)
         rest[r] = ROW(p)->sum_exp(x + r * p->n, p->n, largest[r]);
+    NAME(logarithms)(p, rest, rows);
     for (int64_t r = 0; r < rows; r++)
-        rest[r] = (R)-log((double)rest[r]);
-    for (int64_t r = 0; r < rows; r++)
-        ROW(p)->shift_scale(x + r * p->n, y + r * p->n, p->n, largest[r], 1, rest[r]);
+        ROW(p)->shift_scale(x + r * p->n, y + r * p->n, p->n, largest[r], 1, -rest[r]);
 }
 
 static void NAME(long_rows)(const softmax *p, const R *x, R *y, int64_t rows)
