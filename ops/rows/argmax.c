@@ -7,6 +7,7 @@
 #include "ops/cells.h"
 #include "ops/copy.h"
 #include "ops/element.h"
+#include "ops/elementwise/program_kernels.h"
 #include "ops/elementwise/typed_kernels.h"
 #include "ops/rows/row.h"
 
@@ -209,7 +210,7 @@ static int64_t search_row(const argmax *p, const void *x)
     return p->half ? search_half_row(p, x) : search_typed_row(p, x);
 }
 
-/* Few columns, as rows. */
+/* Few columns, as rows: where vectors are long, and a library has room. */
 static void search_narrow(const argmax *p, const void *x, int64_t *at)
 {
     _Alignas(16) char turned[ROOM * sizeof(int64_t)];
@@ -250,7 +251,7 @@ static lnt_status find_extremes(lnt_kernel *k, void *arg, int64_t begin, int64_t
             search_short_rows(p, x, lnt_least(width, p->outer - o), y);
         else if (p->inner == 1)
             *y = search_row(p, x);
-        else if (p->inner < NARROW && p->n > SHORT_ROW && p->n <= ROOM)
+        else if (LNT_LONG_VECTORS && p->inner < NARROW && p->n > SHORT_ROW && p->n <= ROOM)
             search_narrow(p, x, y);
         else
             search_columns(p, x, p->inner, lnt_least(width, p->inner - column), y);

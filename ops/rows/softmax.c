@@ -25,7 +25,9 @@ enum {
 };
 enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 
-typedef struct softmax {
+typedef struct softmax softmax;
+
+struct softmax {
     const lnt_row_kernels *row;
     const lnt_typed_kernels *typed;
     lnt_instr_fn log; /* of floats */
@@ -33,12 +35,16 @@ typedef struct softmax {
     int64_t outer, n, inner; /* extents before, along and behind the axis */
     int64_t transposed; /* short rows, or images of narrow ones, that become columns together; 0: none do */
     int64_t logarithms;      /* taken together */
-} softmax;
+    int64_t size;            /* bytes of an element */
+    void (*rows)(const softmax *p, const void *x, void *y, int64_t rows);
+    /* w columns of n rows, which are `apart` elements apart */
+    void (*columns)(const softmax *p, const void *x, void *y, int64_t apart, int64_t w);
+};
 
 typedef struct softmax_job {
     const softmax *p;
-    const void *x;
-    void *y;
+    const char *x;
+    char *y;
 } softmax_job;
 
 /* Are there loops for rows of double? */
@@ -92,9 +98,60 @@ static void add_powers(const softmax *p, double *total, const double *x, const d
 #include "ops/real_double.h"
 #include "ops/rows/softmax.inc.h"
 
+/* Short rows, or narrow images of them, as columns [n][inner][images] for so long. */
+static void short_rows(const softmax *p, const void *x, void *y, int64_t images)
+{
+    double turned[ROOM];
+    const int64_t line = p->n * p->inner, w = images * p->inner;
+    LNT_ASSERT(w <= BLOCK && line * images <= ROOM);
+    lnt_turn(turned, images, x, line, images, line, (size_t)p->size);
+    p->columns(p, turned, turned, w, w);
+    lnt_turn(y, line, turned, images, line, images, (size_t)p->size);
+}
+
+/* Few columns, as rows for so long. */
+static void narrow_columns(const softmax *p, const char *x, char *y)
+{
+    double turned[ROOM];
+    for (int64_t c = 0, w; c < p->inner; c += w) {
+        w = lnt_least(p->inner - c, ROOM / p->n);
+        lnt_turn(turned, p->n, x + c * p->size, p->inner, p->n, w, (size_t)p->size);
+        p->rows(p, turned, turned, w);
+        lnt_turn(y + c * p->size, p->inner, turned, p->n, w, p->n, (size_t)p->size);
+    }
+}
+
+static lnt_status rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const softmax_job *j = arg;
+    const softmax *p = j->p;
+    const int64_t line = p->n * p->inner * p->size, at_once = p->transposed ? p->transposed : end - begin;
+    (void)k, (void)thread;
+    for (int64_t o = begin; o < end; o += at_once)
+        (p->transposed ? short_rows : p->rows)(p, j->x + o * line, j->y + o * line,
+                                               lnt_least(at_once, end - o));
+    return LNT_OK;
+}
+
+static lnt_status columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const softmax_job *j = arg;
+    const softmax *p = j->p;
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % blocks * BLOCK;
+        const int64_t at = (item / blocks * p->n * p->inner + column) * p->size;
+        if (p->inner < NARROW && p->n > SHORT && p->n <= ROOM)
+            narrow_columns(p, j->x + at, j->y + at);
+        else
+            p->columns(p, j->x + at, j->y + at, p->inner, lnt_least(BLOCK, p->inner - column));
+    }
+    return LNT_OK;
+}
+
 static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
 {
-    static const lnt_task_fn tasks[2][2] = {{rows_float, columns_float}, {rows_double, columns_double}};
     const softmax *p = s->params;
     LNT_ASSERT(p->n >= 0 && p->inner > 0);
     softmax_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
@@ -103,7 +160,17 @@ static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
     if (p->n == 0)
         return LNT_OK;
     return lnt_parallel(k, p->outer * blocks, 1 + 4096 / work,
-                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->inner != 1 && !p->transposed], &job);
+                        p->inner == 1 || p->transposed ? rows : columns, &job);
+}
+
+/* Of float, or double: what lnt_bind_widened leaves. */
+static void choose_type(softmax *p, bool doubles)
+{
+    const bool hard = p->kind == HARDMAX;
+    p->size = doubles ? sizeof(double) : sizeof(float);
+    p->rows = doubles ? long_rows_double : long_rows_float;
+    p->columns = doubles ? (hard ? hard_columns_double : soft_columns_double)
+                         : (hard ? hard_columns_float : soft_columns_float);
 }
 
 lnt_status lnt_bind_softmax(lnt_site *site)
@@ -130,7 +197,9 @@ lnt_status lnt_bind_softmax(lnt_site *site)
     if (p->inner == 0)
         p->n = 0;
     p->logarithms = 1 + lnt_least(LOGARITHMS - 1, AT_HAND / (p->n + 1));
-    const int64_t most = SOFT_LOOPS && x->dtype == LNT_DOUBLE ? SHORT_DOUBLES : SHORT;
+    const bool doubles = lnt_site_real_type(site) == LNT_DOUBLE;
+    choose_type(p, doubles);
+    const int64_t most = SOFT_LOOPS && doubles ? SHORT_DOUBLES : SHORT;
     if (p->inner < NARROW && p->n > 0 && p->n <= most && p->outer * p->inner >= TRANSPOSED)
         p->transposed = lnt_least(TRANSPOSED, lnt_least(BLOCK, ROOM / p->n) / p->inner);
     site->step->run = run_softmax;

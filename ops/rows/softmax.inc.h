@@ -42,8 +42,10 @@ static void NAME(take_from)(const softmax *p, const R *x, const R *minus, R *y, 
 }
 
 /* w columns of n rows, which are `apart` elements apart. */
-static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart, int64_t w)
+static void NAME(soft_columns)(const softmax *p, const void *from, void *to, int64_t apart, int64_t w)
 {
+    const R *x = from;
+    R *y = to;
     R largest[BLOCK], total[BLOCK];
     memcpy(largest, x, (size_t)w * sizeof *x);
     memset(total, 0, sizeof total);
@@ -94,8 +96,10 @@ static void NAME(hard_step)(const R *x, const R *largest, R *left, R *y, int64_t
 }
 
 /* The first of the largest in each column, or the first NaN. */
-static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t apart, int64_t w)
+static void NAME(hard_columns)(const softmax *p, const void *from, void *to, int64_t apart, int64_t w)
 {
+    const R *x = from;
+    R *y = to;
     R largest[BLOCK], left[BLOCK]; /* 1 until it is found */
     int64_t nan_at[BLOCK];
     memcpy(largest, x, (size_t)w * sizeof *x);
@@ -114,17 +118,6 @@ static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t apart
             y[nan_at[c]] = 1;
 }
 
-/* Short rows, or narrow images of them, as columns [n][inner][images] for so long. */
-static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t images)
-{
-    R turned[ROOM];
-    const int64_t line = p->n * p->inner, w = images * p->inner;
-    LNT_ASSERT(w <= BLOCK && line * images <= ROOM);
-    lnt_turn(turned, images, x, line, images, line, sizeof *x);
-    (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, turned, turned, w, w);
-    lnt_turn(y, line, turned, images, line, images, sizeof *x);
-}
-
 /* Rows step by step together: none waits for the one before it. */
 static void NAME(log_rows)(const softmax *p, const R *x, R *y, int64_t rows)
 {
@@ -139,8 +132,10 @@ static void NAME(log_rows)(const softmax *p, const R *x, R *y, int64_t rows)
         ROW(p)->shift_scale(x + r * p->n, y + r * p->n, p->n, largest[r], 1, -rest[r]);
 }
 
-static void NAME(long_rows)(const softmax *p, const R *x, R *y, int64_t rows)
+static void NAME(long_rows)(const softmax *p, const void *from, void *to, int64_t rows)
 {
+    const R *x = from;
+    R *y = to;
     const int64_t at_once =
         p->kind != LOG_SOFTMAX || (SOFT_LOOPS && sizeof(R) == sizeof(double)) ? 1 : p->logarithms;
     for (; rows > 0; rows -= at_once, x += at_once * p->n, y += at_once * p->n) {
@@ -153,48 +148,4 @@ static void NAME(long_rows)(const softmax *p, const R *x, R *y, int64_t rows)
         else
             NAME(hard_row)(p, x, y);
     }
-}
-
-static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const softmax_job *j = arg;
-    const softmax *p = j->p;
-    const int64_t line = p->n * p->inner, at_once = p->transposed ? p->transposed : end - begin;
-    (void)k, (void)thread;
-    for (int64_t o = begin; o < end; o += at_once)
-        (p->transposed ? NAME(short_rows) : NAME(long_rows))(
-            p, (const R *)j->x + o * line, (R *)j->y + o * line, lnt_least(at_once, end - o));
-    return LNT_OK;
-}
-
-/* Few columns, as rows for so long. */
-static void NAME(narrow_columns)(const softmax *p, const R *x, R *y)
-{
-    R turned[ROOM];
-    for (int64_t c = 0, w; c < p->inner; c += w) {
-        w = lnt_least(p->inner - c, ROOM / p->n);
-        lnt_turn(turned, p->n, x + c, p->inner, p->n, w, sizeof *x);
-        NAME(long_rows)(p, turned, turned, w);
-        lnt_turn(y + c, p->inner, turned, p->n, w, p->n, sizeof *x);
-    }
-}
-
-static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const softmax_job *j = arg;
-    const softmax *p = j->p;
-    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
-    (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
-        const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-        const R *x = (const R *)j->x + at;
-        R *y = (R *)j->y + at;
-        if (p->inner < NARROW && p->n > SHORT && p->n <= ROOM) {
-            NAME(narrow_columns)(p, x, y);
-            continue;
-        }
-        (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, x, y, p->inner, w);
-    }
-    return LNT_OK;
 }
