@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/axes.h"
+#include "ops/copy.h"
 #include "ops/elementwise/program_kernels.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
@@ -11,18 +12,30 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* columns worked on at a time */
+enum {
+    BLOCK = 256, /* columns worked on at a time */
+    SHORT = 16,  /* LpNormalization's rows that are no longer are turned to columns, */
+    TURNED = 64, /* at most so many at a time, */
+    NARROW = 16  /* and images of fewer columns */
+};
 
-typedef struct lpnorm {
+typedef struct lpnorm lpnorm;
+
+struct lpnorm {
     const lnt_row_kernels *row;
     lnt_instr_fn pow;         /* LRN of floats */
     int64_t outer, n, inner;  /* extents before, along and behind the axis */
     int64_t order;            /* 1 or 2, of the norm */
+    int64_t together;         /* LpNormalization: positions before the axis that are taken at once */
     int64_t size;             /* LRN: channels that count */
     double alpha, beta, bias; /* LRN */
     lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced, */
     int64_t run;              /* of which so many are contiguous; `reduced` is without their axes */
-} lpnorm;
+    int64_t element;          /* LpNormalization: bytes of one; a row, */
+    void (*row_of)(const lpnorm *p, const void *x, void *y);
+    /* and w columns of n rows, `step` elements apart */
+    void (*columns)(const lpnorm *p, const void *x, void *y, int64_t step, int64_t w);
+};
 
 typedef struct lpnorm_job {
     const lpnorm *p;
@@ -55,14 +68,47 @@ static void raise_double(const lpnorm *p, double *x, int64_t n, double exponent)
 #include "ops/real_double.h"
 #include "ops/rows/lpnorm.inc.h"
 
+/* Short rows, or narrow images of them, as columns [n][inner][images] for so long: where vectors are long, and a
+ * library has room. */
+static void lp_short_rows(const lpnorm *p, const char *x, char *y, int64_t images)
+{
+    double turned[SHORT * BLOCK];
+    const int64_t line = p->n * p->inner, w = images * p->inner;
+    LNT_ASSERT(w <= BLOCK && p->n <= SHORT);
+    lnt_turn(turned, images, x, line, images, line, (size_t)p->element);
+    p->columns(p, turned, turned, w, w);
+    lnt_turn(y, line, turned, images, line, images, (size_t)p->element);
+}
+
+static lnt_status lp(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lpnorm_job *j = arg;
+    const lpnorm *p = j->p;
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t row = item / blocks * p->together, column = item % blocks * BLOCK;
+        const int64_t at = (row * p->n * p->inner + column) * p->element;
+        const char *x = (const char *)j->x + at;
+        char *y = (char *)j->y + at;
+        if (LNT_LONG_VECTORS && p->together > 1)
+            lp_short_rows(p, x, y, lnt_least(p->together, p->outer - row));
+        else if (p->inner == 1)
+            p->row_of(p, x, y);
+        else
+            p->columns(p, x, y, p->inner, lnt_least(BLOCK, p->inner - column));
+    }
+    return LNT_OK;
+}
+
 static lnt_status run_lpnorm(lnt_kernel *k, const lnt_step *s)
 {
     LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
     const lpnorm *p = s->params;
     lpnorm_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
     const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
-    return lnt_parallel(k, p->outer * blocks, 1 + 8192 / (p->n + 1),
-                        s->in[0]->dtype == LNT_DOUBLE ? lp_double : lp_float, &job);
+    return lnt_parallel(k, (p->outer + p->together - 1) / p->together * blocks,
+                        1 + 8192 / (p->n * p->together + 1), lp, &job);
 }
 
 static lnt_status run_lrn(lnt_kernel *k, const lnt_step *s)
@@ -108,6 +154,13 @@ lnt_status lnt_bind_lpnorm(lnt_site *site)
         p->inner *= p->outer;
         p->outer = 1;
     }
+    p->together = LNT_LONG_VECTORS && p->inner > 0 && p->inner < NARROW && p->n > 0 && p->n <= SHORT
+                      ? lnt_least(TURNED, BLOCK / p->inner)
+                      : 1;
+    const bool doubles = lnt_site_real_type(site) == LNT_DOUBLE;
+    p->element = doubles ? sizeof(double) : sizeof(float);
+    p->row_of = doubles ? lp_row_double : lp_row_float;
+    p->columns = doubles ? lp_columns_double : lp_columns_float;
     site->step->run = run_lpnorm;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

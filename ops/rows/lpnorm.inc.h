@@ -3,8 +3,10 @@
 
 /* w columns of n rows, `step` elements apart: divided by their norms; 0 where the norm is 0. Short rows side by side
  * are taken several (fold) as one. */
-static void NAME(lp_columns)(const lpnorm *p, const R *x, R *y, int64_t step, int64_t w)
+static void NAME(lp_columns)(const lpnorm *p, const void *from, void *to, int64_t step, int64_t w)
 {
+    const R *x = from;
+    R *y = to;
     R norm[BLOCK] = {0};
     const int64_t fold = step == w ? lnt_least(BLOCK / w, p->n) : 1;
     for (int64_t i = 0; i < p->n; i += fold)
@@ -26,29 +28,13 @@ static void NAME(lp_columns)(const lpnorm *p, const R *x, R *y, int64_t step, in
     }
 }
 
-static void NAME(lp_row)(const lpnorm *p, const R *x, R *y)
+static void NAME(lp_row)(const lpnorm *p, const void *from, void *to)
 {
+    const R *x = from;
+    R *y = to;
     const R total = p->order == 1 ? ROW(p)->sum_abs(x, p->n) : ROW(p)->sum_squares(x, p->n);
     const R length = p->order == 1 ? total : (R)sqrt((double)total);
     ROW(p)->shift_scale(x, y, p->n, 0, length == 0 ? 0 : 1 / length, 0);
-}
-
-static lnt_status NAME(lp)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const lpnorm_job *j = arg;
-    const lpnorm *p = j->p;
-    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
-    (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
-        const R *x = (const R *)j->x + at;
-        R *y = (R *)j->y + at;
-        if (p->inner == 1)
-            NAME(lp_row)(p, x, y);
-        else
-            NAME(lp_columns)(p, x, y, p->inner, lnt_least(BLOCK, p->inner - column));
-    }
-    return LNT_OK;
 }
 
 /* LRN: x * (bias + alpha / size * sum of squares over size neighboring channels) ** -beta. Elements of an image

@@ -152,7 +152,8 @@ def test_largest_of_small_images(tmp_path, shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape, axis", [([5, 301, 2], 1), ([3, 40, 7], 1), ([2, 9, 300], 1), ([70, 3, 1], 2), ([4, 130], 1)])
+@pytest.mark.parametrize("shape, axis", [([5, 301, 2], 1), ([3, 40, 7], 1), ([2, 9, 300], 1), ([70, 3, 1], 2), ([4, 130], 1),
+                                         ([131, 6], 1), ([70, 16, 15], 1)])
 @pytest.mark.parametrize("p", [1, 2])
 def test_lengths(tmp_path, p, shape, axis, dtype):
     x = np.random.default_rng(2).uniform(-3, 3, shape).astype(dtype)
