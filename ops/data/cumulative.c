@@ -174,13 +174,17 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
     cumulative_job job = {.p = s->params, .src = lnt_in(k, s, 0), .dst = lnt_out(k, s, 0)};
     job.n = in->dims[axis];
     job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
+    job.outer = lnt_extent(in, 0, (unsigned)axis);
+    if (job.n == 1) { /* all are columns */
+        job.inner *= job.outer;
+        job.outer = 1;
+    }
     job.size = (int64_t)lnt_element_size(in);
     const int64_t share = (job.inner + k->threads - 1) / k->threads;
     const bool whole = share * job.size < PAGE && job.n * job.inner * job.size <= NEAR;
     job.width = share < FEW ? FEW : share < COLUMNS && !whole ? share : COLUMNS;
     job.width = job.width < job.inner ? job.width : job.inner;
     job.blocks = (job.inner + job.width - 1) / job.width;
-    job.outer = lnt_extent(in, 0, (unsigned)axis);
     job.turns = job.inner == 1 && job.outer >= FEW_COLUMNS && !job.p->exclusive;
     const int64_t together = job.turns ? SEQUENCES : 1;
     return lnt_parallel(k, (job.outer * job.blocks + together - 1) / together,
