@@ -60,21 +60,29 @@
 #define HOW_UINT64 RARE
 #define HOW_BOOL
 
+/* Counts of each element are what unsigned integers of 32 bits are shifted by in vectors, if by AVX2. */
+#if defined(__AVX2__)
+#define HOW_SHIFT(dtype)
+#else
+#define HOW_SHIFT(dtype) HOW_##dtype
+#endif
+
 /* loop_NAME_DTYPE: r = result of x (and y). first: a statement before the loop. */
-#define LOOP(first, name, type, dtype, result_type, result)                                                  \
-    HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
+#define LOOP_AS(how, first, name, type, dtype, result_type, result)                                          \
+    how static bool loop_##name##_##dtype(const lnt_typed_args *a)                                           \
     {                                                                                                        \
         const type *px = a->in[0], *py = a->in[1];                                                           \
         result_type *out = a->out;                                                                           \
         const int64_t n = a->n;                                                                              \
-        first                                                                                                \
-        LNT_INDEPENDENT                                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
+        first LNT_INDEPENDENT for (int64_t i = 0; i < n; i++)                                                \
+        {                                                                                                    \
             const type x = px[i], y = py[i];                                                                 \
             out[i] = (result_type)(result);                                                                  \
         }                                                                                                    \
         return true;                                                                                         \
     }
+#define LOOP(first, name, type, dtype, result_type, result)                                                  \
+    LOOP_AS(HOW_##dtype, first, name, type, dtype, result_type, result)
 #define BINARY(name, type, dtype, result_type, result) LOOP(, name, type, dtype, result_type, result)
 /* Of one y, which is not written out as often as there are x. */
 #define OF_ONE(type, dtype, result_type, result)                                                             \
@@ -222,8 +230,8 @@
 #define UNSIGNED_LOOPS(type, dtype, utype, udtype, real)                                                     \
     CHECKED(Div, type, dtype, y != 0, QUOTIENT(type, real))                                                  \
     CHECKED(Fmod, type, dtype, y != 0, REST(type, real))                                                     \
-    BINARY(ShiftLeft, type, dtype, type, y < sizeof x * 8 ? (uint64_t)x << y : 0)                            \
-    BINARY(ShiftRight, type, dtype, type, y < sizeof x * 8 ? x >> y : 0)                                     \
+    LOOP_AS(HOW_SHIFT(dtype), , ShiftLeft, type, dtype, type, y < sizeof x * 8 ? 1u * x << y : 0)            \
+    LOOP_AS(HOW_SHIFT(dtype), , ShiftRight, type, dtype, type, y < sizeof x * 8 ? 1u * x >> y : 0)           \
     UNARY(Same, type, dtype, x)                                                                              \
     UNARY(Sign, type, dtype, x > 0)
 #define REAL_LOOPS(type, dtype, utype, udtype, real)                                                         \

@@ -1,5 +1,6 @@
 """Mod of floats is C's fmod to the bit: near multiples of the divisor, with quotients that fit a float's digits and
-quotients that do not, of every sign and size. Bytes divide as integers do."""
+quotients that do not, of every sign and size. Bytes divide as integers do. Shifts
+by as many bits as a type has, or more, leave nothing."""
 
 import numpy as np
 import pytest
@@ -68,3 +69,19 @@ def test_quotients_at_every_bound(tmp_path, dtype, divisor):
                                   [helper.make_tensor_value_info("q", kind, a.shape)])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
         check_against(tmp_path, model, {"a": a, "b": b.astype(dtype)}, [np.array(want, dtype)], ways=WAYS)
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_shifts(tmp_path, dtype, direction):
+    rng, bits = np.random.default_rng(6), np.iinfo(dtype).bits
+    a = rng.integers(0, np.iinfo(dtype).max, 203, dtype, endpoint=True)
+    b = rng.choice(np.array([*range(bits + 2), np.iinfo(dtype).max], dtype), a.size)
+    inside = np.minimum(b, bits - 1).astype(dtype)
+    want = np.where(b < bits, np.left_shift(a, inside) if direction == "LEFT" else np.right_shift(a, inside), 0).astype(dtype)
+    kind = helper.np_dtype_to_tensor_dtype(a.dtype)
+    graph = helper.make_graph([helper.make_node("BitShift", ["a", "b"], ["y"], direction=direction)], "shifts",
+                              [helper.make_tensor_value_info(name, kind, a.shape) for name in "ab"],
+                              [helper.make_tensor_value_info("y", kind, a.shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    check_against(tmp_path, model, {"a": a, "b": b}, [want], ways=WAYS)
