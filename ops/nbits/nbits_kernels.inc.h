@@ -58,17 +58,12 @@ LNT_INLINE vf add_words(const lnt_nbits_column *c, vi words, int64_t g, const un
 
 LNT_INLINE float dot_words(const lnt_nbits_column *c, const float *a, int64_t pitch, const unsigned bits)
 {
-    enum { BYTES = LNT_VL * 4 };
-    const int64_t bytes = (c->blocks << c->block_log2) / 8 * bits;
-    uint8_t end[BYTES];
+    const int64_t words = (c->blocks << c->block_log2) / (32 / bits);
+    const float *weights = (const float *)(const void *)c->weights;
     vf total = v_splat(0);
-    for (int64_t g = 0; g * BYTES < bytes; g++) {
-        const uint8_t *from = c->weights + g * BYTES;
-        if (bytes - g * BYTES < BYTES) {
-            memset(end, 0, BYTES);
-            from = memcpy(end, from, (size_t)(bytes - g * BYTES));
-        }
-        total = add_words(c, vi_load((const int32_t *)(const void *)from), g, bits, a, a + pitch, total);
+    for (int64_t at = 0; at < words; at += LNT_VL) {
+        const vi some = (vi)v_load_n(weights + at, lanes_left((size_t)(words - at)));
+        total = add_words(c, some, at / LNT_VL, bits, a, a + pitch, total);
     }
     return v_sum(total);
 }

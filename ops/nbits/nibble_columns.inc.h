@@ -23,19 +23,21 @@ LNT_INLINE row_parts row_at(const lnt_nibble_job *j, int64_t m)
 
 /* ---- a row by some columns ---- */
 
-/* Less what zero points add to a column's sum; sums: of the row's blocks. */
-static __attribute__((noinline)) vf begin_column(const lnt_nibbles *w, int64_t column, const float *sums)
+/* Less what zero points add to columns' sums; sums: of the row's blocks. */
+static __attribute__((noinline)) void begin_columns(const lnt_nibbles *w, const int64_t *column,
+                                                    const float *sums, vf *total)
 {
     const int64_t blocks = w->blocks, zero_bytes = (blocks + 1) / 2;
-    const float *scales = w->scales + column * blocks;
-    const uint8_t *zeros = w->zeros + column * zero_bytes;
-    vf total = v_splat(0);
     for (int64_t b = 0; b < blocks; b += LNT_VL) {
-        const vf scale = v_load_n(scales + b, lanes_left((size_t)(blocks - b)));
-        const vf zero = vi_float(nibbles_numbers(zeros + b / 2, zero_bytes - b / 2));
-        total = v_fnma(scale * zero, v_load(sums + b) * v_splat(0.125f), total);
+        const vf sum = v_load(sums + b) * v_splat(0.125f);
+        const unsigned some = lanes_left((size_t)(blocks - b));
+        for (unsigned c = 0; c < COLUMNS; c++) {
+            const vf scale = v_load_n(w->scales + column[c] * blocks + b, some);
+            const vf zero =
+                vi_float(nibbles_numbers(w->zeros + column[c] * zero_bytes + b / 2, zero_bytes - b / 2));
+            total[c] = v_fnma(scale * zero, sum, total[c]);
+        }
     }
-    return total;
 }
 
 typedef struct some_columns {
@@ -44,10 +46,10 @@ typedef struct some_columns {
     vf total[COLUMNS];
 } some_columns;
 
-/* A chunk of all columns; lanes are of these of its n blocks, from number `first` on. sums: of its groups, where zero
- * points are 8; or NULL. */
-LNT_INLINE void add_chunk(some_columns *t, int64_t first, unsigned n, vi blocks, const char *row,
-                          const float *of_row, const float *sums)
+/* A chunk of all columns, which have `left` bytes from it on; lanes are of these of its n blocks, from number `first`
+ * on. sums: of its groups, where zero points are 8; or NULL. */
+LNT_INLINE void add_chunk(some_columns *t, int64_t left, int64_t first, unsigned n, vi blocks,
+                          const char *row, const float *of_row, const float *sums)
 {
     vf scale[COLUMNS];
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
@@ -56,21 +58,13 @@ LNT_INLINE void add_chunk(some_columns *t, int64_t first, unsigned n, vi blocks,
             t->total[c] = v_fnma(scale[c], v_load(sums), t->total[c]);
         scale[c] *= v_load(of_row);
     }
-    UNROLL_FOR(1, unsigned i = 0; i < STEPS; i++)
+    UNROLL_FOR(1, unsigned i = 0; i < STEPS && left > 0; i++, left -= NIBBLES_BYTES) {
+        const unsigned words = lanes_left((size_t)left / 4);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-            const nibbles w = nibbles_load(t->from[c] + i * NIBBLES_BYTES);
+            const nibbles w = nibbles_of((vi)v_load_n(ELEMS(t->from[c] + i * NIBBLES_BYTES), words));
             const vi sum = nibbles_dot(w, (const int8_t *)row + i * NIBBLES_STEP);
             t->total[c] = v_fma(vi_float(sum), v_spread(scale[c], i), t->total[c]);
         }
-}
-
-/* Copies what columns have of their last chunk, 0 behind it. */
-static __attribute__((noinline)) void copy_ends(const uint8_t *const *from, int64_t bytes,
-                                                uint8_t (*ends)[CHUNK / 2])
-{
-    for (unsigned c = 0; c < COLUMNS; c++) {
-        memset(ends[c], 0, CHUNK / 2);
-        memcpy(ends[c], from[c], (size_t)bytes);
     }
 }
 
@@ -81,26 +75,25 @@ LNT_INLINE vf row_by_columns(const lnt_nibble_job *j, row_parts row, int64_t n, 
     const unsigned shift = group_shift(j);
     const int64_t column_bytes = w->blocks << (w->block_log2 - 1);
     const vi blocks = v_lanes_of(shift);
-    uint8_t ends[COLUMNS][CHUNK / 2];
+    int64_t column[COLUMNS];
+    vf total[COLUMNS] = {v_splat(0), v_splat(0), v_splat(0), v_splat(0)};
     some_columns t;
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-        const int64_t column = n + (c < columns ? c : columns - 1);
-        t.from[c] = w->weights + column * column_bytes;
-        t.scales[c] = w->scales + column * w->blocks;
-        t.total[c] = w->zeros ? begin_column(w, column, row.sums) : v_splat(0);
+        column[c] = n + (c < columns ? c : columns - 1);
+        t.from[c] = w->weights + column[c] * column_bytes;
+        t.scales[c] = w->scales + column[c] * w->blocks;
     }
+    if (w->zeros)
+        begin_columns(w, column, row.sums, total);
+    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
+        t.total[c] = total[c];
     for (int64_t chunk = 0; chunk < j->chunks; chunk++) {
         const int64_t first = chunk * LNT_VL >> shift, left = column_bytes - chunk * (CHUNK / 2);
-        UNROLL_FOR(4, unsigned i = 0; i < COLUMNS * CHUNK / 2; i += 64)
+        for (int64_t i = 0; i < COLUMNS * lnt_least(left, CHUNK / 2); i += 64)
             v_prefetch(t.from[0] + COLUMNS * column_bytes + i);
-        if (left < CHUNK / 2) {
-            const uint8_t *const from[COLUMNS] = {t.from[0], t.from[1], t.from[2], t.from[3]};
-            copy_ends(from, left, ends);
-            UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
-                t.from[c] = ends[c];
-        }
-        add_chunk(&t, first, lanes_left((size_t)(w->blocks - first)), blocks, row.numbers + chunk * CHUNK,
-                  row.scales + chunk * LNT_VL, w->zeros ? NULL : row.sums + chunk * LNT_VL);
+        add_chunk(&t, left, first, lanes_left((size_t)(w->blocks - first)), blocks,
+                  row.numbers + chunk * CHUNK, row.scales + chunk * LNT_VL,
+                  w->zeros ? NULL : row.sums + chunk * LNT_VL);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
             t.from[c] += CHUNK / 2;
     }

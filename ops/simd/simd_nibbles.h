@@ -63,9 +63,9 @@ typedef struct nibbles {
     __m512i even, odd;
 } nibbles;
 
-LNT_INLINE nibbles nibbles_load(const uint8_t *p)
+LNT_INLINE nibbles nibbles_of(vi bytes)
 {
-    const __m512i both = _mm512_loadu_si512(p), low = _mm512_set1_epi8(15);
+    const __m512i both = (__m512i)bytes, low = _mm512_set1_epi8(15);
     return (nibbles){_mm512_and_si512(both, low), _mm512_and_si512(_mm512_srli_epi32(both, 4), low)};
 }
 
@@ -130,9 +130,9 @@ typedef struct nibbles {
     __m256i even, odd;
 } nibbles;
 
-LNT_INLINE nibbles nibbles_load(const uint8_t *p)
+LNT_INLINE nibbles nibbles_of(vi bytes)
 {
-    const __m256i both = _mm256_loadu_si256((const __m256i *)(const void *)p), low = _mm256_set1_epi8(15);
+    const __m256i both = (__m256i)bytes, low = _mm256_set1_epi8(15);
     return (nibbles){_mm256_and_si256(both, low), _mm256_and_si256(_mm256_srli_epi16(both, 4), low)};
 }
 
