@@ -481,20 +481,25 @@ enum { PACKS_FOUR_ROWS = false };
 typedef uint8_t sixteen __attribute__((vector_size(16)));
 typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 
-/* Rows of a panel, four at a time: pairs of two and two are made pairs of pairs. Returns how many rows are done. */
-static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, uint8_t flip, int8_t *dst,
-                             int32_t *sums)
+/* Rows of a panel, four at a time: pairs of two and two are made pairs of pairs. Returns how many rows are done: none
+ * behind which fewer bytes are left than a vector has. */
+static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, size_t columns, uint8_t flip,
+                             int8_t *dst, int32_t *sums)
 {
     typedef int16_t eight __attribute__((vector_size(16)));
     enum { ADDED = 128 /* rows whose sums fit in 16 bits */ };
+    const sixteen lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+                  some = (sixteen)(lane < (uint8_t)columns);
     size_t c = 0;
     eight sum[2] = {{0}};
+    if (columns < LNT_QPANEL)
+        rows -= lnt_least((int64_t)rows, (int64_t)((LNT_QPANEL - columns + step - 1) / step));
     for (; c + 4 <= rows; c += 4, dst += 4 * LNT_QPANEL) {
         sixteen x[4];
 #pragma GCC unroll 4
         for (unsigned i = 0; i < 4; i++) {
             memcpy(&x[i], row + (c + i) * step, sizeof x[i]);
-            x[i] ^= flip;
+            x[i] = (x[i] ^ flip) & some;
             sum[0] += (eight)LOW_OF(x[i], x[i]) >> 8;
             sum[1] += (eight)HIGH_OF(x[i], x[i]) >> 8;
         }
@@ -526,8 +531,8 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
     for (size_t t = 0; t < p->taps; t++) {
         const uint8_t *rows = src + s.base + t * s.per_tap;
         size_t c = 0;
-        if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1 && s.columns == LNT_QPANEL)
-            c = pack_four_rows(rows, s.per_channel, channels, flip, dst + byte_at(p, t, 0), sums);
+        if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1)
+            c = pack_four_rows(rows, s.per_channel, channels, s.columns, flip, dst + byte_at(p, t, 0), sums);
         for (; c < channels; c++) {
             const uint8_t *row = rows + c * s.per_channel;
             int8_t *to = dst + byte_at(p, t, c);
