@@ -53,8 +53,9 @@ typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 
-/* Any number of rows, LNT_THIN_ROWS or more, each some floats behind the one before: the first are a[0] and c[0]. One
- * tap, scale 1, no residual, nothing accumulated. Sums are those of a tile of the most rows. */
+/* Any number of rows, LNT_THIN_ROWS or more, each some floats behind the one before: the first are a[0], c[0] and
+ * residual[0], which is not c[0], for some rows may be computed twice. One tap, nothing accumulated. Sums are those of
+ * a tile of the most rows. */
 #if defined(__x86_64__)
 enum { LNT_HAS_THIN_TILES = !LNT_TRIMMED };
 #else

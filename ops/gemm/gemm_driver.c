@@ -78,8 +78,7 @@ static size_t widened_floats(const lnt_gemm_plan *p)
 /* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's. */
 static bool is_thin(const lnt_gemm_plan *p)
 {
-    return p->kernels->thin && p->a_offset && !p->narrow && !p->row_bias && p->scale == 1.0f &&
-           p->rows >= 2 * LNT_THIN_ROWS &&
+    return p->kernels->thin && p->a_offset && !p->narrow && !p->row_bias && p->rows >= 2 * LNT_THIN_ROWS &&
            (p->columns <= LNT_PANEL ? p->depth <= LNT_THIN_DEPTH : p->depth * p->columns <= LNT_THIN_FLOATS);
 }
 
@@ -184,10 +183,11 @@ static depth_range depth_block(const block *b, size_t i)
 /* Who says where they begin; trimmed libraries may have none of these. */
 enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul || LNT_HAS_PLAIN_CONV };
 
-/* Are a block's rows one tile? Not where each adds a bias of its own. */
+/* Are a block's rows one tile? Not where each adds a bias of its own, or what is in C. */
 static bool is_one_tile(const lnt_gemm_call *call)
 {
-    return LNT_HAS_THIN_TILES && call->plan->thin && !call->residual && !(call->plan->row_bias && call->bias);
+    return LNT_HAS_THIN_TILES && call->plan->thin && !(call->plan->row_bias && call->bias) &&
+           (!call->residual || call->residual + call->c_first != call->c);
 }
 
 /* Of a matrix, without the callback: short sums take no longer than it. */

@@ -628,9 +628,9 @@ static void narrow(const lnt_tile *t, unsigned rows)
 
 #if LNT_VL == 16
 
-/* The first vector of columns from n on: LNT_THIN_ROWS rows, one of A and one of C so far apart. */
+/* The first vector of columns from n on: LNT_THIN_ROWS rows, one of A and one of C and of residuals so far apart. */
 static __attribute__((noinline)) void thin_part(const lnt_tile *t, const float *a, size_t a_step, float *c,
-                                                size_t c_step, size_t n)
+                                                const float *residual, size_t c_step, size_t n)
 {
     const float *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
     const size_t left = t->columns - n, b_row = t->b_row;
@@ -639,12 +639,18 @@ static __attribute__((noinline)) void thin_part(const lnt_tile *t, const float *
     const vf bias = t->bias ? v_load_n(t->bias + n, lanes) : v_splat(0);
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-        acc[i] = bias;
+        acc[i] = t->scale == 1.0f ? bias : v_splat(0);
     for (const float *const end = a + t->depth; a < end; a++, b += b_row) {
         const vf row = v_load(b);
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             acc[i] = v_fma(v_splat(a[i * a_step]), row, acc[i]);
     }
+    if (t->scale != 1.0f)
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] = acc[i] * v_splat(t->scale) + bias;
+    if (residual)
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] += v_load_n(residual + i * c_step + n, lanes);
     if (t->low != -INFINITY || t->high != INFINITY)
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             acc[i] = v_min(high, v_max(low, acc[i]));
@@ -658,8 +664,9 @@ static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
     LNT_ASSERT(rows >= LNT_THIN_ROWS && t->taps <= 1);
     for (size_t row = 0; row < rows; row += LNT_THIN_ROWS) {
         const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
+        const float *residual = t->residual ? t->residual[0] + first * c_step : NULL;
         for (size_t n = t->first; n < t->columns; n += LNT_VL)
-            thin_part(t, t->a[0] + first * a_step, a_step, t->c[0] + first * c_step, c_step, n);
+            thin_part(t, t->a[0] + first * a_step, a_step, t->c[0] + first * c_step, residual, c_step, n);
     }
 }
 

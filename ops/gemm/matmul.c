@@ -226,19 +226,20 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
 /* beta * C, broadcast to whole rows: [1 or M][N], a residual's of the product's elements. */
 static void expand_c(const lnt_kernel *k, const lnt_matmul *m, const float *c, float *dst)
 {
-    const int64_t rows = m->stride_c[0] ? m->p.M : 1;
-    uint16_t *halves = m->stride_c[0] && m->plan.kernels->element != sizeof *dst ? (uint16_t *)(void *)dst : NULL;
-    for (int64_t i = 0; i < rows; i++) {
-        const float *row = c + i * m->stride_c[0], first = m->p.beta * *row;
-        float *to = dst + i * m->p.N;
-        if (halves)
-            for (int64_t j = 0; j < m->p.N; j++)
-                halves[i * m->p.N + j] = lnt_float_to_f16(m->p.beta * row[j * m->stride_c[1]]);
-        else if (m->stride_c[1] == 0)
-            lnt_fill(to, m->p.N, &first, sizeof first);
-        else
-            k->kernels->row->shift_scale(row, to, m->p.N, 0, m->p.beta, -0.0f);
+    const int64_t rows = m->stride_c[0] ? m->p.M : 1, N = m->p.N;
+    if (m->stride_c[0] && m->plan.kernels->element != sizeof *dst) {
+        uint16_t *halves = (uint16_t *)(void *)dst;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < N; j++)
+                halves[i * N + j] = lnt_float_to_f16(m->p.beta * c[i * m->stride_c[0] + j * m->stride_c[1]]);
+        return;
     }
+    if (!m->stride_c[1]) {
+        lnt_repeat_each(dst, c, m->stride_c[0] * (int64_t)sizeof *c, rows, N, sizeof *c);
+        c = dst;
+    }
+    if (m->p.beta != 1.0f)
+        k->kernels->row->shift_scale(c, dst, rows * N, 0, m->p.beta, -0.0f);
 }
 
 lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s)
@@ -353,8 +354,8 @@ static lnt_status run_few_rows(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_matmul *m = s->params;
     strips_job job = {.m = m,
-                      .a = lnt_in(k, s, 0),
-                      .b = lnt_in(k, s, 1),
+                      .a = lnt_in(k, s, m->a),
+                      .b = lnt_in(k, s, m->b),
                       .addend = m->has_c ? lnt_in(k, s, 2) : NULL,
                       .c = lnt_out(k, s, 0),
                       .strips = (m->p.N + STRIP_MIN - 1) / STRIP_MIN};
@@ -362,13 +363,34 @@ static lnt_status run_few_rows(lnt_kernel *k, const lnt_step *s)
     return lnt_parallel(k, m->batch * job.strips, lnt_grain(work), run_strips, &job);
 }
 
-/* Not where tiles read B in place from a cache. */
+/* Columns of A times the only one of B are a row, that one, times A as it lies. */
+static void swap_operands(lnt_matmul *m)
+{
+    size_t *offset = m->offset_a;
+    m->offset_a = m->offset_b;
+    m->offset_b = offset;
+    m->a = 1;
+    m->b = 0;
+    m->p.N = m->p.M;
+    m->p.M = 1;
+    m->p.trans_b = false;
+    m->stride_c[1] = m->stride_c[0];
+    m->stride_c[0] = 0;
+}
+
+/* May rows be summed up without panels? */
+static bool takes_strips(const lnt_site *site)
+{
+    return !site->in[1]->packed && !site->half && !site->node->program;
+}
+
+/* Not where tiles read B in place from a cache, or its rows are too short to be summed along. */
 static bool has_few_rows(const lnt_site *site, const lnt_matmul *m)
 {
     const lnt_matrices *p = &m->p;
     const bool near = p->N % LNT_PANEL == 0 && lnt_dim_mul(p->K, p->N) <= NEAR_FLOATS;
-    return p->M <= FEW_ROWS && (p->M == 1 || !p->trans_a) && (!near || p->trans_b) && !site->in[1]->packed &&
-           !site->half && !site->node->program;
+    return p->M <= FEW_ROWS && (p->M == 1 || !p->trans_a) &&
+           (p->trans_b ? p->K >= 2 * (int64_t)site->kernels->gemm->lanes : !near);
 }
 
 /* Chooses where B is read from; *bytes grows by the scratch memory for it. */
@@ -488,8 +510,11 @@ static lnt_status bind_product(lnt_site *site)
     size_t bytes = 0;
     lnt_matmul *m;
     LNT_TRY(lnt_matmul_begin(site, &m));
-    if (has_few_rows(site, m)) {
+    const bool column = m->p.trans_a && m->p.N == 1;
+    if (takes_strips(site) && (column || has_few_rows(site, m))) {
         lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
+        if (column)
+            swap_operands(m);
         m->row = site->kernels->row;
         site->step->run = run_few_rows;
         return LNT_OK;

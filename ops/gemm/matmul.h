@@ -22,8 +22,7 @@ typedef struct lnt_matmul {
     bool row_bias; /* store.bias is of rows, those of matrices_a products one after the other */
     int64_t matrices_a, matrices_b;
     int64_t batch;          /* products to compute, after merging */
-    const size_t *offset_a; /* [batch] elements from A to its matrix */
-    size_t *offset_b;
+    size_t *offset_a, *offset_b; /* [batch] elements from A to its matrix, and from B */
     int64_t row_a, column_a; /* strides of op(A), in elements */
     int64_t row_b, column_b;
     int64_t stride_c[2]; /* of Gemm's C over rows and columns; 0 where it broadcasts */
