@@ -77,8 +77,9 @@ static void pack_panel(const number_product *p, const char *b, int64_t columns, 
         copy_panel(b, row, n, to, (size_t)to_row);
         return;
     }
+    if (columns < p->width)
+        memset(to, 0, (size_t)(n * to_row));
     for (int64_t e = 0; e < n; e++, b += row, to += to_row) {
-        memset(to, 0, (size_t)to_row);
         if (p->size == 8)
             for (int64_t j = 0; j < columns; j++)
                 memcpy(to + j * 8, b + j * step, 8);
@@ -127,7 +128,7 @@ static void multiply_panel(const number_call *call, int64_t entry, int64_t row, 
                              .row_y = m->p.N,
                              .depth = lnt_least(DEPTH, m->p.K - e),
                              .accumulate = e > 0};
-        if (m->pack_b) {
+        if (m->pack_b || columns < p->width) {
             pack_panel(p, t.b, columns, t.depth, packed);
             t.b = packed;
             t.row_b = p->width;
@@ -267,12 +268,13 @@ static lnt_status choose_kernels(lnt_site *site, number_product *p)
     return LNT_OK;
 }
 
-/* Does B go into panels? In place, tiles read whole ones. */
+/* Does B go into panels? In place, tiles read whole ones, and what is left goes into one. */
 static void plan_panels(lnt_site *site, number_product *p)
 {
     lnt_matmul *m = &p->m;
-    m->pack_b = m->p.M >= PACKED_ROWS || m->column_b != 1 || m->p.N % p->width != 0;
-    p->panel_bytes = m->pack_b ? (size_t)(lnt_least(m->p.K, DEPTH) * p->width * p->size) : 0;
+    m->pack_b = m->p.M >= PACKED_ROWS || m->column_b != 1;
+    p->panel_bytes =
+        m->pack_b || m->p.N % p->width != 0 ? (size_t)(lnt_least(m->p.K, DEPTH) * p->width * p->size) : 0;
     lnt_bind_scratch(site, p->panel_bytes * site->threads);
 }
 
