@@ -90,6 +90,12 @@ static int64_t pick(const qmatmul_job *j, unsigned which, int64_t i)
     return n == 1 ? 0 : i % n;
 }
 
+/* Is there one for each column? */
+static bool is_many(const qmatmul_job *j, unsigned which)
+{
+    return which != NONE && j->data[which] && lnt_operand_count(j->operand[which]) > 1;
+}
+
 static int32_t int_of(const qmatmul_job *j, unsigned which, int64_t i)
 {
     return which == NONE ? 0 : lnt_qint(j->operand[which], j->data[which], pick(j, which, i), 0);
@@ -121,13 +127,20 @@ static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
     const int64_t padded = p->plan.panels * LNT_QPANEL;
     const bool sum_bias = o->id == LNT_ID_QLinearGemm;
     const float y_scale = float_of(j, o->y_scale, 0);
+    const bool zeros = is_many(j, o->b_zero), scales = is_many(j, o->b_scale);
+    int32_t zero = 0;
+    float scale = 1;
     c->zeros = false;
     for (int64_t i = 0; i < p->record.groups * p->N; i++) {
-        const int64_t at = i / p->N * padded + i % p->N;
-        c->zero[at] = int_of(j, o->b_zero, i) - (p->b_signed ? 0 : 128);
-        c->zeros |= c->zero[at] != 0;
-        c->sums[at] = (int32_t)((uint32_t)sums[at] - (uint32_t)p->K * (uint32_t)c->zero[at]);
-        c->scale[at] = float_of(j, o->b_scale, i) / y_scale;
+        const int64_t at = p->record.groups == 1 ? i : i / p->N * padded + i % p->N;
+        if (i == 0 || zeros)
+            zero = int_of(j, o->b_zero, i) - (p->b_signed ? 0 : 128);
+        if (i == 0 || scales)
+            scale = float_of(j, o->b_scale, i) / y_scale;
+        c->zero[at] = zero;
+        c->zeros |= zero != 0;
+        c->sums[at] = (int32_t)((uint32_t)sums[at] - (uint32_t)p->K * (uint32_t)zero);
+        c->scale[at] = scale;
         c->bias[at] = sum_bias ? int_of(j, o->bias, i) : 0;
     }
 }
