@@ -210,10 +210,12 @@ static double saved(const form *f)
 /* What is saved where taps are transformed in each run, which takes memory, too: 0, or a good part of all. */
 static double saved_by_taps(const form *f)
 {
+    const int64_t empty = f->features < LNT_PANEL ? LNT_PANEL - f->features : 0; /* columns of a product */
     const double pairs = (double)f->channels * (double)f->features;
     const double all = pairs * (double)f->taps * f->outputs * (double)f->tiles;
-    const double left = saved(f) - pairs * (kind_of(f) == SMALL ? SMALL_TAPS_WORK : TAPS_WORK);
-    const bool enough = f->channels >= FEWEST && f->features >= FEWEST;
+    const double left = saved(f) - pairs * (kind_of(f) == SMALL ? SMALL_TAPS_WORK : TAPS_WORK) -
+                        (double)(f->channels * empty * f->points) * (double)f->tiles;
+    const bool enough = f->channels >= FEWEST && f->features >= LNT_WINOGRAD_FEWEST_OUT;
     return f->square && enough && left > WORTH * all ? left : 0;
 }
 

@@ -20,6 +20,7 @@ enum {
     TAPS = LNT_WINOGRAD_TAPS,
     POINTS = LNT_WINOGRAD_POINTS,
     FEWEST = LNT_WINOGRAD_FEWEST,
+    FEWEST_OUT = LNT_WINOGRAD_FEWEST_OUT,
     CHANNELS_MAX = 53,
     ROOM = 64, /* for them, whole vectors */
     WIDTH_MAX = TILE * LNT_WINOGRAD_RUN + PATCH,
@@ -251,7 +252,7 @@ static void run_out(bench *t, lnt_winograd_out w)
 
 static void check_out(bench *t, const char *level, uint64_t seed)
 {
-    const size_t columns = FEWEST + below(t, CHANNELS_MAX - FEWEST + 1),
+    const size_t columns = FEWEST_OUT + below(t, CHANNELS_MAX - FEWEST_OUT + 1),
                  tiles = 1 + below(t, LNT_WINOGRAD_RUN);
     const size_t pixel = columns + below(t, 2), tile = t->square->tile;
     const lnt_winograd_out w = {.m = t->products,

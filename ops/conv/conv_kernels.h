@@ -145,14 +145,14 @@ typedef struct lnt_winograd_in {
 /* Pixels from products, which are stored as v is: line i, pixel x, column n goes to
  * c[i * line + x * pixel + n] = clamp(A' m A + bias[n] + residual there, low, high). */
 typedef struct lnt_winograd_out {
-    const float *m;
+    const float *m; /* rows of tiles readable up to columns rounded up to 16 */
     size_t m_tile, m_point;
     size_t tiles, columns;
     size_t lines, width; /* of the tiles' that there are: lines 1 to 4, pixels of all of them together */
     float *c;
     const float *residual; /* with c's strides, or NULL; c only where columns are whole panels */
     size_t line, pixel;
-    const float *bias; /* [columns] or NULL; columns: LNT_WINOGRAD_FEWEST or more */
+    const float *bias; /* [columns] or NULL; columns: LNT_WINOGRAD_FEWEST_OUT or more */
     float low, high;
 } lnt_winograd_out;
 

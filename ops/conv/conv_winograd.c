@@ -195,7 +195,7 @@ static int64_t chunks_of(int64_t channels, bool half)
  * inputs. */
 static void cut_taps(lnt_winograd *w, bool half)
 {
-    const int64_t panels = w->g.features / LNT_PANEL;
+    const int64_t panels = w->g.features < LNT_PANEL ? 1 : w->g.features / LNT_PANEL;
     w->chunks = chunks_of(w->g.channels, half);
     const int64_t panel = w->g.channels / w->chunks * LNT_PANEL * (int64_t)(w->points * w->element);
     int64_t together = lnt_least(panels / w->parts, LNT_WINOGRAD_TAPS_BYTES / panel);
@@ -205,6 +205,13 @@ static void cut_taps(lnt_winograd *w, bool half)
         w->parts = panels / together;
     w->parts_outside = w->chunks == 1 && (w->blocks - 1) * w->g.features * LNT_WINOGRAD_TAPS_WORK >
                                              (w->parts - 1) * w->tiles * LNT_WINOGRAD_IN_WORK;
+}
+
+/* Of a product: a part of the features. Fewer than a panel are multiplied as one. */
+static size_t columns_of(const lnt_winograd *w)
+{
+    const size_t features = (size_t)(w->g.features / w->parts);
+    return features < LNT_PANEL ? LNT_PANEL : features;
 }
 
 static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
@@ -226,7 +233,7 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
                               .rows_arg = w,
                               .products = (int64_t)w->points,
                               .rows = most * w->rows,
-                              .columns = (size_t)(w->g.features / w->parts),
+                              .columns = columns_of(w),
                               .taps = (size_t)w->groups,
                               .depth = channels / (size_t)w->chunks,
                               .tap_offset = offset,
@@ -266,7 +273,7 @@ static bool place(lnt_winograd *w, unsigned threads, size_t *scratch)
 /* Are they Conv's weights, [features, channels, 3, 3]? */
 static bool are_taps(const lnt_operand *w)
 {
-    return w->rank == 4 && w->dims[0] >= LNT_WINOGRAD_FEWEST && w->dims[2] == TAPS && w->dims[3] == TAPS;
+    return w->rank == 4 && w->dims[0] >= LNT_WINOGRAD_FEWEST_OUT && w->dims[2] == TAPS && w->dims[3] == TAPS;
 }
 
 /* The window and the kind its weights are made for. */
@@ -338,8 +345,9 @@ static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
                 (long long)window.out[2]);
     LNT_REQUIRE(weights->packed && weights->packed->source == (w->taps ? LNT_SOURCE_CONV : LNT_SOURCE_KN),
                 site->err, LNT_E_UNSUPPORTED, "its weights must be a packed constant");
-    LNT_REQUIRE(g->channels >= LNT_WINOGRAD_FEWEST && g->features >= LNT_WINOGRAD_FEWEST, site->err,
-                LNT_E_UNSUPPORTED, "fewer than %d channels or features", LNT_WINOGRAD_FEWEST);
+    const int64_t fewest = w->taps ? LNT_WINOGRAD_FEWEST_OUT : LNT_WINOGRAD_FEWEST;
+    LNT_REQUIRE(g->channels >= LNT_WINOGRAD_FEWEST && g->features >= fewest, site->err, LNT_E_UNSUPPORTED,
+                "fewer than %d channels, or than %d features", LNT_WINOGRAD_FEWEST, (int)fewest);
     const lnt_dtype type = site->half ? LNT_FLOAT16 : LNT_FLOAT;
     if (x->dtype != type || (bias && bias->dtype != LNT_FLOAT))
         return lnt_bind_unsupported_type(site, x->dtype != type ? x->dtype : bias->dtype);

@@ -57,12 +57,13 @@ static void run_out(lnt_kernel *k, const lnt_winograd_call *c, const run *r, con
     const int64_t *out = w->g.w.out, tile = w->tile, y = r->down * tile, x = r->across * tile;
     const int64_t lines = out[1] - y < tile ? out[1] - y : tile;
     const int64_t width = out[2] - x < r->tiles * tile ? out[2] - x : r->tiles * tile;
+    const int64_t columns = w->g.features / w->parts;
     const int64_t pixel = (r->image * out[1] + y) * out[2] + x, at = pixel * c->ld + n;
     const lnt_winograd_out args = {.m = m,
                                    .m_tile = w->m_row,
                                    .m_point = lnt_winograd_m_point(w),
                                    .tiles = (size_t)r->tiles,
-                                   .columns = w->plan.columns,
+                                   .columns = (size_t)columns,
                                    .lines = (size_t)lines,
                                    .width = (size_t)width,
                                    .c = lnt_moved(c->y, at, w->element),
@@ -75,7 +76,7 @@ static void run_out(lnt_kernel *k, const lnt_winograd_call *c, const run *r, con
     (is_small(w) ? w->transforms->small_out : w->transforms->out)(&args);
     for (int64_t i = 0; w->epilogue && i < lines; i++)
         lnt_epilogue_run(w->epilogue, k, c->step, lnt_moved(args.c, i * (int64_t)args.line, w->element),
-                         c->ld, pixel + i * out[2], width, n, (int64_t)w->plan.columns);
+                         c->ld, pixel + i * out[2], width, n, columns);
 }
 
 static void tiles_in(const lnt_winograd_call *c, int64_t first, int64_t stop, float *v)

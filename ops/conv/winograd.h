@@ -46,7 +46,9 @@
 
 enum { LNT_WINOGRAD_TAPS = 3, LNT_WINOGRAD_TILE = 4, LNT_WINOGRAD_PATCH = 6, LNT_WINOGRAD_POINTS = 36 };
 enum { LNT_WINOGRAD_SMALL_TILE = 2, LNT_WINOGRAD_SMALL_PATCH = 4, LNT_WINOGRAD_SMALL_POINTS = 16 };
-enum { LNT_WINOGRAD_FEWEST = 16 /* channels, and features, that pay */ };
+/* Channels, and features, that pay; features of squares whose taps are transformed in each run: they have no file to
+ * grow, and else leave half a panel empty in every product. */
+enum { LNT_WINOGRAD_FEWEST = 16, LNT_WINOGRAD_FEWEST_OUT = 8 };
 
 #define LNT_WINOGRAD_P 0.70710678118654752440
 #define LNT_WINOGRAD_Q 1.41421356237309504880

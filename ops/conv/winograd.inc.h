@@ -73,23 +73,45 @@ void LARGE(in)(const lnt_winograd_in *w)
         winograd_in_lanes(&own, n + LNT_VL <= own.channels ? n : own.channels - LNT_VL);
 }
 
+/* So many lanes of columns. Only levels of longer vectors than there may be columns have some without. */
+LNT_INLINE vf winograd_load(const float *p, unsigned lanes)
+{
+#if LNT_VL > 8 /* LNT_WINOGRAD_FEWEST_OUT */
+    return v_load_n(p, lanes);
+#else
+    (void)lanes;
+    return v_load(p);
+#endif
+}
+
+LNT_INLINE void winograd_keep(float *p, vf x, unsigned lanes)
+{
+#if LNT_VL > 8 /* LNT_WINOGRAD_FEWEST_OUT */
+    v_store_n(p, x, lanes);
+#else
+    (void)lanes;
+    v_store(p, x);
+#endif
+}
+
 /* Pixels [0, width) of a line of a tile, from place `at` of the result on. */
-LNT_INLINE void winograd_store(const lnt_winograd_out *w, const vf *pixels, size_t at, size_t width, vf bias)
+LNT_INLINE void winograd_store(const lnt_winograd_out *w, const vf *pixels, size_t at, size_t width, vf bias,
+                               unsigned lanes)
 {
     const vf low = v_splat(w->low), high = v_splat(w->high);
     for (size_t x = 0; x < width; x++, at += w->pixel) {
         vf y = pixels[x] + bias;
         if (w->residual)
-            y += v_load(w->residual + at);
-        v_store(w->c + at, v_min(high, v_max(low, y)));
+            y += winograd_load(w->residual + at, lanes);
+        winograd_keep(w->c + at, v_min(high, v_max(low, y)), lanes);
     }
 }
 
-/* Columns [n, n + LNT_VL) of tile t. */
-LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n)
+/* Columns [n, n + lanes) of tile t. */
+LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n, unsigned lanes)
 {
     const size_t left = w->width - t * WINOGRAD_TILE, width = left < WINOGRAD_TILE ? left : WINOGRAD_TILE;
-    const vf bias = w->bias ? v_load(w->bias + n) : v_splat(0);
+    const vf bias = w->bias ? winograd_load(w->bias + n, lanes) : v_splat(0);
     const float *from = w->m + t * w->m_tile + n;
     vf half[WINOGRAD_TILE][WINOGRAD_PATCH], pixels[WINOGRAD_TILE];
     for (unsigned j = 0; j < WINOGRAD_PATCH; j++, from += w->m_point) {
@@ -102,17 +124,18 @@ LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n
     }
     for (size_t i = 0; i < w->lines; i++) {
         winograd_backward(half[i], pixels);
-        winograd_store(w, pixels, i * w->line + t * WINOGRAD_TILE * w->pixel + n, width, bias);
+        winograd_store(w, pixels, i * w->line + t * WINOGRAD_TILE * w->pixel + n, width, bias, lanes);
     }
 }
 
 void LARGE(out)(const lnt_winograd_out *w)
 {
     LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= WINOGRAD_TILE &&
-               w->columns >= LNT_WINOGRAD_FEWEST);
+               w->columns >= LNT_WINOGRAD_FEWEST_OUT);
     LNT_ASSERT(w->width <= w->tiles * WINOGRAD_TILE);
     const lnt_winograd_out own = *w;
+    const size_t lanes = own.columns < LNT_VL ? own.columns : LNT_VL;
     for (size_t t = 0; t < own.tiles; t++)
-        for (size_t n = 0; n < own.columns; n += LNT_VL)
-            winograd_out_lanes(&own, t, n + LNT_VL <= own.columns ? n : own.columns - LNT_VL);
+        for (size_t n = 0; n < own.columns; n += lanes)
+            winograd_out_lanes(&own, t, n + lanes <= own.columns ? n : own.columns - lanes, (unsigned)lanes);
 }

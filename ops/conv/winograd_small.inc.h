@@ -99,7 +99,8 @@ LNT_INLINE void winograd_small_out_lanes(const lnt_winograd_out *w, size_t t, si
 
 void COMMON(small_out)(const lnt_winograd_out *w)
 {
-    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= SMALL_TILE && w->columns >= LNT_WINOGRAD_FEWEST);
+    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= SMALL_TILE &&
+               w->columns >= LNT_WINOGRAD_FEWEST_OUT);
     LNT_ASSERT(w->width <= w->tiles * SMALL_TILE && w->width + SMALL_TILE > w->tiles * SMALL_TILE);
     const lnt_winograd_out own = *w;
     for (size_t t = 0; t < own.tiles; t++)

@@ -99,6 +99,17 @@ def test_taps(tmp_path, dims, features, pads, deep, options):
     check(tmp_path, proto, rng.standard_normal(dims, np.float32))
 
 
+@pytest.mark.parametrize("features", [9, 10, 12, 15])
+@pytest.mark.parametrize("dims", [[1, 32, 40, 37], [2, 100, 15, 30]])
+@pytest.mark.parametrize("deep", [False, True])
+def test_taps_of_fewer_features_than_a_panel_has(tmp_path, features, dims, deep):
+    rng = np.random.default_rng(features)
+    proto = convolution(rng, dims, features, DEEP if deep else (), DEEP_AFTER if deep else (), pads=[1] * 4)
+    convert(tmp_path, proto)
+    assert transformed(tmp_path) == 1
+    check(tmp_path, proto, rng.standard_normal(dims, np.float32))
+
+
 def test_taps_of_few_pixels(tmp_path):
     """The same file computes what is too small for tiles as a Conv does."""
     rng = np.random.default_rng(4)
