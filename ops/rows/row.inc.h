@@ -292,23 +292,29 @@ ACROSS(multiply, (a * v))
 ACROSS(max_to, v_max_or_nan(a, v))
 ACROSS(min_to, v_min_or_nan(a, v))
 
+/* Four vectors at a time. The last of them end where the row does: columns that two have get the same sum from both. */
 static void add_scaled(float *acc, const float *x, int64_t step, const float *factor, int64_t rows, int64_t n)
 {
     int64_t i = 0;
-    for (; i + 4 * VL <= n; i += 4 * VL) {
+    for (; i + VL < n; i += 4 * VL) {
         const float *from = x + i;
+        const int64_t last = n - i - VL;
+        int64_t at[4];
         vf sum[4];
-        v_load_each(sum, acc + i, 4);
+        UNROLL_FOR(4, int j = 0; j < 4; j++) {
+            at[j] = j * VL < last ? j * VL : last;
+            sum[j] = v_load(acc + i + at[j]);
+        }
         for (int64_t r = 0; r < rows; r++, from += step) {
             const vf f = v_splat(factor[r]);
             UNROLL_FOR(4, int j = 0; j < 4; j++)
-                sum[j] = v_fma(v_load(from + j * VL), f, sum[j]);
+                sum[j] = v_fma(v_load(from + at[j]), f, sum[j]);
         }
         UNROLL_FOR(4, int j = 0; j < 4; j++)
-            v_store(acc + i + j * VL, sum[j]);
+            v_store(acc + i + at[j], sum[j]);
     }
-    for (; i < n; i += VL) {
-        const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;
+    if (i < n) {
+        const unsigned left = (unsigned)(n - i);
         vf sum = load(acc + i, left);
         for (int64_t r = 0; r < rows; r++)
             sum = v_fma(load(x + r * step + i, left), v_splat(factor[r]), sum);

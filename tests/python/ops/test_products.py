@@ -47,6 +47,7 @@ CASES = {
     "a row, B not constant, beyond a cache": ("MatMul", [floats(1, 700), floats(700, 1501)], [], {}),
     "two rows, B not constant": ("MatMul", [floats(2, 61), floats(61, 35)], [], {}),
     "a batch of rows": ("MatMul", [floats(5, 3, 90), floats(5, 90, 1070)], [], {}),
+    "a batch of rows, vectors that overlap": ("MatMul", [floats(6, 1, 90), floats(6, 90, 50)], [], {}),
     "a batch of dot products": ("MatMul", [floats(9, 1, 64), floats(9, 64, 1)], [], {}),
     "a row, B not constant, transposed, C in each column": (
         "Gemm", [floats(300, 1), floats(1100, 300), floats(1, 1100)], [], {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 3.0}),
