@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 32 * LNT_NUMBER_ROWS /* of a work item */, DEPTH = 256, PACKED_ROWS = 16, GRAIN = 16384 };
+enum { BLOCK_ROWS = 32 * LNT_NUMBER_ROWS /* of a work item */, DEPTH = 512, PACKED_ROWS = 16, GRAIN = 16384 };
 
 typedef struct number_product {
     lnt_matmul m;
@@ -127,7 +127,8 @@ static void multiply_panel(const number_call *call, int64_t entry, int64_t row, 
                              .row_b = m->row_b,
                              .row_y = m->p.N,
                              .depth = lnt_least(DEPTH, m->p.K - e),
-                             .accumulate = e > 0};
+                             .accumulate = e > 0,
+                             .half = columns <= p->width / 2};
         if (m->pack_b || columns < p->width) {
             pack_panel(p, t.b, columns, t.depth, packed);
             t.b = packed;

@@ -19,6 +19,7 @@ typedef struct lnt_number_tile {
     void *y;
     unsigned rows;                                /* at most LNT_NUMBER_ROWS */
     bool accumulate;
+    bool half;                                    /* the first half of a panel's columns will do */
     int64_t row_a, column_a, row_b, row_y, depth; /* in elements */
 } lnt_number_tile;
 

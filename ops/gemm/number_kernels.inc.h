@@ -32,35 +32,38 @@ LNT_INLINE vector_i64 add_product_i64(vector_i64 a, vector_i64 b, vector_i64 c)
     return a * b + c;
 }
 
-#define TILE(name, type)                                                                                     \
-    LNT_INLINE void name##_rows(const lnt_number_tile *t, const unsigned rows)                               \
+#define TILE(name, type, halves)                                                                             \
+    LNT_INLINE void name##_rows(const lnt_number_tile *t, const unsigned rows, const unsigned vectors)       \
     {                                                                                                        \
         enum { LANES = VECTOR / sizeof(type) };                                                              \
         const type *a = t->a, *b = t->b;                                                                     \
         vector_##name sum[LNT_NUMBER_ROWS][VECTORS] = {{{0}}};                                               \
         if (t->accumulate)                                                                                   \
             UNROLL_FOR(6, unsigned i = 0; i < rows; i++)                                                     \
-                UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                              \
+                UNROLL_FOR(2, unsigned v = 0; v < vectors; v++)                                              \
                     memcpy(&sum[i][v], (type *)t->y + i * t->row_y + v * LANES, sizeof sum[i][v]);           \
         for (int64_t e = 0; e < t->depth; e++, a += t->column_a, b += t->row_b) {                            \
             vector_##name x[VECTORS];                                                                        \
-            UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                                  \
+            UNROLL_FOR(2, unsigned v = 0; v < vectors; v++)                                                  \
                 memcpy(&x[v], b + v * LANES, sizeof x[v]);                                                   \
             UNROLL_FOR(6, unsigned i = 0; i < rows; i++) {                                                   \
                 const vector_##name each = a[i * t->row_a] - (vector_##name){0};                             \
-                UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                              \
+                UNROLL_FOR(2, unsigned v = 0; v < vectors; v++)                                              \
                     sum[i][v] = add_product_##name(each, x[v], sum[i][v]);                                   \
             }                                                                                                \
         }                                                                                                    \
         UNROLL_FOR(6, unsigned i = 0; i < rows; i++)                                                         \
-            UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                                  \
+            UNROLL_FOR(2, unsigned v = 0; v < vectors; v++)                                                  \
                 memcpy((type *)t->y + i * t->row_y + v * LANES, &sum[i][v], sizeof sum[i][v]);               \
     }                                                                                                        \
     static void tile_##name(const lnt_number_tile *t)                                                        \
     {                                                                                                        \
         lnt_number_tile part = *t;                                                                           \
         if (t->rows == LNT_NUMBER_ROWS) {                                                                    \
-            name##_rows(t, LNT_NUMBER_ROWS);                                                                 \
+            if (halves && t->half)                                                                           \
+                name##_rows(t, LNT_NUMBER_ROWS, 1);                                                          \
+            else                                                                                             \
+                name##_rows(t, LNT_NUMBER_ROWS, VECTORS);                                                    \
             return;                                                                                          \
         }                                                                                                    \
         for (unsigned i = 0; i < t->rows; i += part.rows) { /* the last rows of a matrix, two at a time */   \
@@ -68,14 +71,14 @@ LNT_INLINE vector_i64 add_product_i64(vector_i64 a, vector_i64 b, vector_i64 c)
             part.y = (type *)t->y + i * t->row_y;                                                            \
             part.rows = t->rows - i > 1 ? 2 : 1;                                                             \
             if (part.rows == 2)                                                                              \
-                name##_rows(&part, 2);                                                                       \
+                name##_rows(&part, 2, VECTORS);                                                              \
             else                                                                                             \
-                name##_rows(&part, 1);                                                                       \
+                name##_rows(&part, 1, VECTORS);                                                              \
         }                                                                                                    \
     }
-TILE(f64, double)
-TILE(i32, uint32_t)
-TILE(i64, uint64_t)
+TILE(f64, double, LNT_VL == 16)
+TILE(i32, uint32_t, false)
+TILE(i64, uint64_t, false)
 
 const lnt_number_kernels LNT_SIMD_NAME(lnt_number) = {
     .panel_bytes = VECTORS * VECTOR, .f64 = tile_f64, .i32 = tile_i32, .i64 = tile_i64};
