@@ -447,7 +447,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
         job.requant.acc_bias = (int32_t *)(void *)(scratch + p->columns_at);
         job.requant.factor = (float *)(job.requant.acc_bias + p->n_columns);
     }
-    if (!p->all_known && !p->each_row)
+    if (!p->all_known && !p->each_row && p->plan.requantize_of) /* floats take the columns' own */
         fill_requant(&job, 0, 0, p->n_columns, &job.requant);
     if (LNT_QTILES_OF_INTEGERS && p->thin)
         return run_thin(k, &job);
