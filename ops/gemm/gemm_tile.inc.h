@@ -543,23 +543,43 @@ HALVES_OF(bf16, LNT_B_BF16, v_load_bf16)
 
 enum { NARROW = 4 /* rows and columns of a block */ };
 
+LNT_INLINE vf load_along(const float *p, unsigned lanes)
+{
+    return lanes == LNT_VL ? v_load(p) : v_load_n(p, lanes);
+}
+
 /* Adds element k of rows of A times that of columns of B, lane by lane: as many as a vector has, or fewer. */
 LNT_INLINE void narrow_step(vf sum[NARROW][NARROW], const float *const *a, const float *b, size_t b_column,
-                            const unsigned rows, const unsigned columns, unsigned lanes)
+                            unsigned lanes)
 {
     vf x[NARROW];
-    UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-        x[i] = lanes == LNT_VL ? v_load(a[i]) : v_load_n(a[i], lanes);
-    UNROLL_FOR(4, unsigned n = 0; n < columns; n++) {
-        const vf y = lanes == LNT_VL ? v_load(b + n * b_column) : v_load_n(b + n * b_column, lanes);
-        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
+    UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
+        x[i] = load_along(a[i], lanes);
+    UNROLL_FOR(4, unsigned n = 0; n < NARROW; n++) {
+        const vf y = load_along(b + n * b_column, lanes);
+        UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
             sum[i][n] = v_fma(x[i], y, sum[i][n]);
     }
 }
 
+/* Adds what is in each of the first n vectors, of four, to elements so far apart. */
+LNT_INLINE void add_each(float *to, size_t step, const vf *x, unsigned n)
+{
+#if LNT_VL > 1
+    const vf sums = v_sum4(x[0], x[1], x[2], x[3]);
+    if (step == 1) {
+        v_store_n(to, v_load_n(to, n) + sums, n);
+        return;
+    }
+#else
+    const vf *sums = x;
+#endif
+    UNROLL_FOR(4, unsigned i = 0; i < n; i++)
+        to[i * step] += sums[i];
+}
+
 /* Adds the sums of a block from row `first` and a column on to those at `to`, PART in a row. */
-LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, float *to, const unsigned rows,
-                             const unsigned columns)
+LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, float *to)
 {
     const float *b = t->b + column * t->b_panel;
     vf sum[NARROW][NARROW];
@@ -568,34 +588,49 @@ LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, f
             sum[i][n] = v_splat(0);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[NARROW];
-        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
             a[i] = t->a[first + i] + t->tap_offset[tap];
         size_t left = t->depth;
         for (; left >= LNT_VL; left -= LNT_VL, b += LNT_VL) {
-            narrow_step(sum, a, b, t->b_panel, rows, columns, LNT_VL);
-            UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
+            narrow_step(sum, a, b, t->b_panel, LNT_VL);
+            UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
                 a[i] += LNT_VL;
         }
         if (left)
-            narrow_step(sum, a, b, t->b_panel, rows, columns, (unsigned)left);
+            narrow_step(sum, a, b, t->b_panel, (unsigned)left);
         b += left;
     }
-#if LNT_VL == 1
-    UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-        UNROLL_FOR(4, unsigned n = 0; n < columns; n++)
-            to[i * PART + n] += sum[i][n];
-#else
-    if (columns == 1) {
-        const vf sums = v_sum4(sum[0][0], sum[1][0], sum[2][0], sum[3][0]);
-        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-            to[i * PART] += sums[i];
-        return;
+    UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
+        add_each(to + i * PART, 1, sum[i], NARROW);
+}
+
+/* The same of four rows times one column, or of one row times n columns, the first for those that four are short of. */
+static __attribute__((noinline)) void narrow_line(const lnt_tile *t, unsigned first, size_t column,
+                                                  const bool rows, unsigned n, float *to)
+{
+    const float *b = t->b + column * t->b_panel;
+    const float *lines[NARROW];
+    vf sum[NARROW];
+    UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++) {
+        const unsigned at = i < n ? i : 0;
+        lines[i] = rows ? t->a[first + at] : b + at * t->b_panel;
+        sum[i] = v_splat(0);
     }
-    UNROLL_FOR(4, unsigned i = 0; i < rows; i++) {
-        const vf sums = v_sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
-        v_store_n(to + i * PART, v_load_n(to + i * PART, NARROW) + sums, NARROW);
+    for (size_t tap = 0, at = 0; tap < t->taps; tap++, at += t->depth) {
+        const ptrdiff_t in_a = t->tap_offset[tap], in_b = (ptrdiff_t)at;
+        const float *x = rows ? b + in_b : t->a[first] + in_a;
+        const ptrdiff_t in_line = rows ? in_a : in_b;
+        for (size_t k = 0; k < t->depth; k += LNT_VL) {
+            const unsigned lanes = t->depth - k < LNT_VL ? (unsigned)(t->depth - k) : LNT_VL;
+            const vf y = load_along(x + k, lanes);
+            UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
+                sum[i] = v_fma(load_along(lines[i] + in_line + k, lanes), y, sum[i]);
+        }
     }
-#endif
+    if (rows)
+        add_each(to, PART, sum, NARROW);
+    else
+        add_each(to, 1, sum, n);
 }
 
 static void narrow(const lnt_tile *t, unsigned rows)
@@ -612,12 +647,16 @@ static void narrow(const lnt_tile *t, unsigned rows)
             float *to = sums + i * PART;
             for (size_t at = 0; at < columns;)
                 if (LNT_VL != 4 && many && columns - at >= NARROW) { /* else it is never worth it */
-                    narrow_block(t, i, n + at, to + at, NARROW, NARROW);
+                    narrow_block(t, i, n + at, to + at);
                     at += NARROW;
-                } else if (many)
-                    narrow_block(t, i, n + at, to + at, NARROW, 1), at++;
-                else
-                    narrow_block(t, i, n + at, to + at, 1, 1), at++;
+                } else if (many) {
+                    narrow_line(t, i, n + at, true, NARROW, to + at);
+                    at++;
+                } else {
+                    const unsigned some = (unsigned)lnt_least((int64_t)(columns - at), NARROW);
+                    narrow_line(t, i, n + at, false, some, to + at);
+                    at += some;
+                }
             i += many ? NARROW : 1;
         }
         store_sums(t, rows, vectors, sums, n);
