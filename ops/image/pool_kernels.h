@@ -5,6 +5,7 @@
 
 #include "ops/kernels.h"
 #include "ops/op.h"
+#include "ops/window.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ typedef struct lnt_pool_lines {
 
 enum {
     LNT_POOL_SLACK = 64,
+    LNT_POOL_LANES = 16,
     LNT_POOL_WIDE = 16 /* elements of lines that max_window and sum_window join, or more */
 };
 
@@ -46,6 +48,14 @@ typedef struct lnt_pool_kernels {
     LNT_POOL_FIELDS(float)
     /* the largest of n_rows > 0 rows element by element, int8 or uint8 */
     void (*max_bytes)(const uint8_t *const *rows, int64_t n_rows, bool is_signed, uint8_t *y, int64_t n);
+#ifdef __x86_64__
+    /* Planes one behind the other, whose rows have fewer than 2 * LNT_POOL_LANES elements and those of outputs at
+     * most LNT_POOL_LANES: the largest elements, or where there is a share [out[1]][out[2]] of each output, sums
+     * times that. lanes [kernel[2]][LNT_POOL_LANES]: the element of a row that an output has as a tap, the last
+     * lane of two vectors where it has none. NULL below avx512. */
+    void (*narrow_planes)(const lnt_window *w, const int32_t *lanes, const float *share, const float *x,
+                          float *y, int64_t planes);
+#endif
 } lnt_pool_kernels;
 
 typedef struct lnt_pool_double_kernels {

@@ -4,6 +4,8 @@
 #include "ops/simd/simd.h"
 #include "ops/simd/simd_lanes.h"
 
+#include <math.h>
+
 enum { VL = LNT_VL };
 
 /* Lanes 0, 2, 4, ... of a and b, and lanes 0, 3, 6, ... of a, b and c. */
@@ -257,5 +259,49 @@ static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed
     }
 }
 
+#ifdef LNT_SIMD_AVX512
+LNT_INLINE vf pick(vf a, vf b, bool sums)
+{
+    return sums ? a + b : v_max_or_nan(a, b);
+}
+
+/* A row of windows, the first of whose lines is at x[at], inside the plane or not. */
+LNT_INLINE vf narrow_row(const lnt_window *w, const int32_t *tap, const float *x, int64_t at, bool sums)
+{
+    const int64_t n = w->in[2], step = w->dilation[1] * n;
+    const uint32_t all_lanes = (1u << n) - 1;
+    const __m512 none = _mm512_set1_ps(sums ? 0 : -INFINITY);
+    __m512 a = none, b = none;
+    for (int64_t t = 0; t < w->kernel[1]; t++, at += step) {
+        if ((uint64_t)at >= (uint64_t)(w->in[1] * n))
+            continue;
+        a = (__m512)pick((vf)a, (vf)_mm512_mask_loadu_ps(none, (__mmask16)all_lanes, x + at), sums);
+        if (n > VL)
+            b = (__m512)pick((vf)b, (vf)_mm512_mask_loadu_ps(none, (__mmask16)(all_lanes >> VL), x + at + VL),
+                             sums);
+    }
+    vf all = (vf)none;
+    for (int64_t t = 0; t < w->kernel[2]; t++, tap += VL)
+        all = pick(all, (vf)_mm512_permutex2var_ps(a, (__m512i)vi_load(tap), b), sums);
+    return all;
+}
+
+static void narrow_planes(const lnt_window *w, const int32_t *lanes, const float *share, const float *x,
+                          float *y, int64_t planes)
+{
+    const unsigned n = (unsigned)w->out[2];
+    for (int64_t plane = 0; plane < planes; plane++, x += w->in[1] * w->in[2]) {
+        int64_t at = -w->before[1] * w->in[2];
+        for (int64_t o = 0; o < w->out[1]; o++, y += n, at += w->stride[1] * w->in[2]) {
+            const vf all = narrow_row(w, lanes, x, at, share != NULL);
+            v_store_n(y, share ? all * v_load_n(share + o * n, n) : all, n);
+        }
+    }
+}
+#endif
+
 const lnt_pool_kernels LNT_SIMD_NAME(lnt_pool) = {LNT_POOL_TABLE,
+#ifdef LNT_SIMD_AVX512
+                                                  .narrow_planes = LNT_POOL_WINDOWS ? narrow_planes : NULL,
+#endif
                                                   .max_bytes = LNT_HAS_MaxPool ? max_bytes : NULL};

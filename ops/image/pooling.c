@@ -29,7 +29,7 @@ typedef struct pool {
     lnt_window w;
     int64_t batch, channels, positions;
     bool channels_last, count_pad, column_major, is_signed;
-    size_t element;      /* bytes of an element that is compared as it is stored: 1, or 2 of a half */
+    size_t element; /* bytes of an element as it is compared: bytes and halves may stay as they are stored */
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
     int64_t pitch;       /* of a row with all its padding where images are worked on with it; else 0 */
@@ -44,6 +44,7 @@ typedef struct pool {
                             of a global pool: parts of an image whose sums are joined at the end */
     void *share; /* of each output of a row in the average, [out], or of a plane, [out][pitch], in the type
                             computed in */
+    int32_t *lanes; /* of narrow planes, whose pitch is that of outputs */
     lnt_row_fusion fusion;
     size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image. Of a global
                                         pool: [batch][parts][channels] of all threads */
@@ -130,12 +131,12 @@ static int64_t whole_vectors(int64_t n)
 static void fill_share(const pool *p, bool is_double)
 {
     const int64_t width = p->pitch ? p->pitch : p->w.out[2], n = p->pitch ? p->lines * width : width,
-                  stride = p->pitch ? p->w.stride[2] : 1;
+                  across = p->pitch && !p->lanes ? p->w.stride[2] : 1, down = p->lanes ? 1 : p->w.stride[1];
     for (int64_t i = 0; i < n; i++) {
         int64_t first, last, count = 1;
         if (p->kind == AVERAGE)
-            count = counted(p, 2, i % width / stride, &first, &last) *
-                    (p->pitch ? counted(p, 1, i / width / p->w.stride[1], &first, &last) : 1);
+            count = counted(p, 2, i % width / across, &first, &last) *
+                    (p->pitch ? counted(p, 1, i / width / down, &first, &last) : 1);
         const double share = count > 0 ? 1 / (double)count : 0;
         if (is_double)
             ((double *)p->share)[i] = share;
@@ -161,6 +162,66 @@ static void outputs_of_tap(const lnt_window *w, int64_t t, int64_t *first, int64
 #define POOL(p) ((void)(p), &lnt_pool_double)
 #include "ops/real_double.h"
 #include "ops/image/pooling.inc.h"
+
+/* Takes the line of plane x that begins at `at` into outputs [begin, end) of a row; the first line of all outputs. */
+static void pick_line(const pool *p, const void *x, int64_t at, bool first_line, int64_t begin, int64_t end,
+                      int64_t *best)
+{
+    const lnt_window *w = &p->w;
+    for (int64_t o = begin; first_line && o < end; o++) {
+        int64_t first, stop;
+        lnt_window_taps(w, 2, o, &first, &stop);
+        best[o] = first < stop ? at + lnt_window_at(w, 2, o, first) : -1;
+    }
+    for (int64_t t = 0; t < w->kernel[2]; t++) {
+        int64_t first = begin, stop = end;
+        outputs_of_tap(w, t, &first, &stop);
+        if (first < stop)
+            (p->element == sizeof(double) ? pick_larger_double : pick_larger_float)(
+                x, at + lnt_window_at(w, 2, first, t), w->stride[2], best + first, stop - first);
+    }
+}
+
+/* Output o of a row y: element `best` of plane x, the least that there is if below 0. */
+static void take_picked(const pool *p, const void *x, int64_t best, void *y, int64_t o)
+{
+    if (p->element == sizeof(double))
+        ((double *)y)[o] = best < 0 ? -(double)INFINITY : ((const double *)x)[best];
+    else
+        ((float *)y)[o] = best < 0 ? -INFINITY : ((const float *)x)[best];
+}
+
+/* MaxPool with indices: rows of outputs of plain images. */
+static lnt_status indexed_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t size = lnt_volume(w->in);
+    row_place at = place_of_row(p, begin);
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++, next_row(p, &at, 1)) {
+        const int64_t from = at.part * p->part, to = lnt_least(from + p->part, w->out[2]), plane = at.image;
+        const int64_t row = at.row * w->out[2];
+        const char *x = (const char *)j->x + plane * size * (int64_t)p->element;
+        int64_t *best = j->indices + row, z0, z1, y0, y1;
+        lnt_window_taps(w, 0, at.o[0], &z0, &z1);
+        lnt_window_taps(w, 1, at.o[1], &y0, &y1);
+        for (int64_t o = from; o < to && (z0 == z1 || y0 == y1); o++)
+            best[o] = -1;
+        for (int64_t tz = z0; tz < z1; tz++)
+            for (int64_t ty = y0; ty < y1; ty++) {
+                const int64_t iz = lnt_window_at(w, 0, at.o[0], tz), iy = lnt_window_at(w, 1, at.o[1], ty);
+                pick_line(p, x, (iz * w->in[1] + iy) * w->in[2], tz == z0 && ty == y0, from, to, best);
+            }
+        for (int64_t o = from; o < to; o++) {
+            take_picked(p, x, best[o], j->y, row + o);
+            if (best[o] >= 0)
+                best[o] = plane * size + (p->column_major ? column_major(w, best[o]) : best[o]);
+        }
+    }
+    return LNT_OK;
+}
 
 /* y[i] = the largest, or the sum, of x[i + t * step], t < taps <= ROWS_MAX. */
 static void join_taps(const pool *p, const float *x, int64_t taps, int64_t step, float *y, int64_t n)
@@ -235,6 +296,42 @@ static lnt_status padded_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t
     return LNT_OK;
 }
 
+#ifdef __x86_64__
+static lnt_status narrow_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    (void)k, (void)thread;
+    p->pool->narrow_planes(w, p->lanes, p->kind == MAX ? NULL : p->share,
+                           (const float *)j->x + begin * lnt_volume(w->in),
+                           (float *)j->y + begin * lnt_volume(w->out), end - begin);
+    return LNT_OK;
+}
+
+/* Planes of floats whose rows fit into vectors need no memory between lines and neighbors. */
+static lnt_status plan_narrow(lnt_site *site, pool *p)
+{
+    enum { ROWS = 4096, LAST = 2 * LNT_POOL_LANES - 1 };
+    const lnt_window *w = &p->w;
+    if (!p->pool->narrow_planes || w->in[0] != 1 || w->out[0] != 1 || w->kernel[0] != 1 || w->in[1] > ROWS ||
+        w->out[1] > ROWS || w->in[2] > LAST || w->out[2] > LNT_POOL_LANES || w->kernel[1] > ROWS_MAX ||
+        w->kernel[2] > ROWS_MAX)
+        return LNT_OK;
+    const int64_t n = w->kernel[2] * LNT_POOL_LANES;
+    p->lanes = lnt_bump_alloc(site->memory, (size_t)n * sizeof *p->lanes, site->err);
+    if (!p->lanes)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = lnt_window_at(w, 2, i % LNT_POOL_LANES, i / LNT_POOL_LANES);
+        p->lanes[i] = at >= 0 && at < w->in[2] ? (int32_t)at : LAST;
+    }
+    p->pitch = w->out[2];
+    p->lines = w->out[1];
+    return LNT_OK;
+}
+#endif
+
 /* Taps along axis a that can meet the input at once. */
 static int64_t busy_taps(const lnt_window *w, unsigned a)
 {
@@ -266,9 +363,8 @@ static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, i
 
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
-    static const lnt_task_fn tasks[2][4] = {
-        {plain_rows_float, deep_rows_float, indexed_rows_float, padded_planes},
-        {plain_rows_double, deep_rows_double, indexed_rows_double}};
+    static const lnt_task_fn tasks[2][4] = {{plain_rows_float, deep_rows_float, indexed_rows, padded_planes},
+                                            {plain_rows_double, deep_rows_double, indexed_rows}};
     const pool *p = s->params;
     const lnt_window *w = &p->w;
     pool_job job = {.p = p,
@@ -290,8 +386,11 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
                             (double)p->pitch * (double)(p->lines * (w->kernel[1] + w->kernel[2])) / 8};
     if (p->fusion.producer)
         return lnt_row_fusion_run(k, s, &p->fusion, w, grain_of(32768, cost[how]), run_fused, &job);
-    return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
-                        &job);
+    lnt_task_fn task = tasks[s->in[0]->dtype == LNT_DOUBLE][how];
+#ifdef __x86_64__
+    task = p->lanes ? narrow_planes : task;
+#endif
+    return lnt_parallel(k, items[how], grain_of(32768, cost[how]), task, &job);
 }
 
 /* Where a window stands, and which of its taps meet the input. */
@@ -507,9 +606,9 @@ static void plan_planes(pool *p, bool may)
             return;
     }
     const bool strided = w->stride[1] != 1 || w->stride[2] != 1;
-    if (p->kind == LP || p->channels_last || !may || extent[1] * extent[2] > MANY ||
-        w->in[2] > (strided ? LNT_POOL_WIDE - 1 : NARROW) || w->kernel[1] + w->kernel[2] > FEW ||
-        busy_taps(w, 0) > FEW || w->stride[1] > STRIDE || w->stride[2] > STRIDE)
+    if (!may || extent[1] * extent[2] > MANY || w->in[2] > (strided ? LNT_POOL_WIDE - 1 : NARROW) ||
+        w->kernel[1] + w->kernel[2] > FEW || busy_taps(w, 0) > FEW || w->stride[1] > STRIDE ||
+        w->stride[2] > STRIDE)
         return;
     p->pitch = extent[2];
     p->padded_lines = extent[1];
@@ -578,6 +677,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
         site->step->run = run_stored_pool;
         return LNT_OK;
     }
+    p->element = lnt_dtype_size(lnt_site_real_type(site));
     const bool places = lnt_output(site, 1) != NULL;
     LNT_REQUIRE(!places || !p->channels_last, site->err, LNT_E_MODEL, "indices are of images in ONNX order");
     if (is_global(w) && !places)
@@ -585,7 +685,11 @@ lnt_status lnt_bind_pool(lnt_site *site)
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
-    plan_planes(p, !places && lnt_site_real_type(site) == LNT_FLOAT);
+    const bool may = !places && p->kind != LP && !p->channels_last && lnt_site_real_type(site) == LNT_FLOAT;
+#ifdef __x86_64__
+    LNT_TRY(may ? plan_narrow(site, p) : LNT_OK);
+#endif
+    plan_planes(p, may && !p->lanes);
     const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + 2 * LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
@@ -595,7 +699,6 @@ lnt_status lnt_bind_pool(lnt_site *site)
     p->share = lnt_bump_alloc(site->memory, (size_t)shares * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;
-    memset(p->share, 0, (size_t)shares * sizeof(double));
     fill_share(p, lnt_site_real_type(site) == LNT_DOUBLE);
     if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
         lnt_bind_row_fusion(site, w, 1, &p->fusion, &p->scratch_at);

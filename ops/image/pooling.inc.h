@@ -324,65 +324,14 @@ static lnt_status NAME(join_images)(lnt_kernel *k, void *arg, int64_t begin, int
     return LNT_OK;
 }
 
-/* For the outputs of a row whose windows have a tap at element `at` of plane x and every `stride` behind it: *best is
+/* For the outputs of a row whose windows have a tap at element `at` of a plane and every `stride` behind it: *best is
  * that where what is there is larger than what is at *best. */
-static void NAME(pick_larger)(const R *x, int64_t at, int64_t stride, int64_t *best, int64_t outputs)
+static void NAME(pick_larger)(const void *plane, int64_t at, int64_t stride, int64_t *best, int64_t outputs)
 {
+    const R *x = plane;
     for (int64_t o = 0; o < outputs; o++, at += stride) {
         const R now = x[at], most = x[best[o]];
         const int64_t larger = -(int64_t)(now > most) | (-(int64_t)(now != now) & -(int64_t)(most == most));
         best[o] ^= (best[o] ^ at) & larger; /* never a branch: there is no telling which way */
     }
-}
-
-/* Takes the line of plane x that begins at `at` into outputs [begin, end) of a row; the first line of all outputs. */
-static void NAME(pick_line)(const pool *p, const R *x, int64_t at, bool first_line, int64_t begin,
-                            int64_t end, int64_t *best)
-{
-    const lnt_window *w = &p->w;
-    for (int64_t o = begin; first_line && o < end; o++) {
-        int64_t first, stop;
-        lnt_window_taps(w, 2, o, &first, &stop);
-        best[o] = first < stop ? at + lnt_window_at(w, 2, o, first) : -1;
-    }
-    for (int64_t t = 0; t < w->kernel[2]; t++) {
-        int64_t first = begin, stop = end;
-        outputs_of_tap(w, t, &first, &stop);
-        if (first < stop)
-            NAME(pick_larger)
-        (x, at + lnt_window_at(w, 2, first, t), w->stride[2], best + first, stop - first);
-    }
-}
-
-/* MaxPool with indices: rows of outputs of plain images. */
-static lnt_status NAME(indexed_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const pool_job *j = arg;
-    const pool *p = j->p;
-    const lnt_window *w = &p->w;
-    const int64_t size = lnt_volume(w->in);
-    row_place at = place_of_row(p, begin);
-    (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++, next_row(p, &at, 1)) {
-        const int64_t from = at.part * p->part, to = lnt_least(from + p->part, w->out[2]), plane = at.image;
-        const int64_t row = at.row * w->out[2];
-        const R *x = (const R *)j->x + plane * size;
-        R *y = (R *)j->y + row;
-        int64_t *best = j->indices + row, z0, z1, y0, y1;
-        lnt_window_taps(w, 0, at.o[0], &z0, &z1);
-        lnt_window_taps(w, 1, at.o[1], &y0, &y1);
-        for (int64_t o = from; o < to && (z0 == z1 || y0 == y1); o++)
-            best[o] = -1;
-        for (int64_t tz = z0; tz < z1; tz++)
-            for (int64_t ty = y0; ty < y1; ty++) {
-                const int64_t iz = lnt_window_at(w, 0, at.o[0], tz), iy = lnt_window_at(w, 1, at.o[1], ty);
-                NAME(pick_line)(p, x, (iz * w->in[1] + iy) * w->in[2], tz == z0 && ty == y0, from, to, best);
-            }
-        for (int64_t o = from; o < to; o++) {
-            y[o] = best[o] < 0 ? (R)-INFINITY : x[best[o]];
-            if (best[o] >= 0)
-                best[o] = plane * size + (p->column_major ? column_major(w, best[o]) : best[o]);
-        }
-    }
-    return LNT_OK;
 }

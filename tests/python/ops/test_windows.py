@@ -164,6 +164,10 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
     (4, (1, 11, 15), (1, 3, 3), (1, 3, 2), (1, 1, 1), (0, 1, 1) * 2, 1),
     (1, (1, 41, 700), (1, 3, 2), (1, 2, 3), (1, 1, 1), (0, 1, 0) * 2, 0),    # rows too long to be joined together
     (6, (1, 23, 90), (1, 4, 3), (1, 2, 1), (1, 1, 2), (0, 1, 2) * 2, 1),     # together, the last of them fewer
+    (3, (1, 29, 12), (1, 3, 3), (1, 2, 2), (1, 1, 1), (0, 1, 1) * 2, 0),     # rows of a vector
+    (5, (1, 21, 31), (1, 7, 7), (1, 2, 2), (1, 1, 1), (0, 3, 3) * 2, 0),     # of two
+    (2, (1, 9, 16), (1, 2, 3), (1, 1, 1), (1, 3, 2), (0, 1, 2) * 2, 0),
+    (3, (1, 5, 17), (1, 5, 2), (1, 3, 2), (1, 2, 1), (0, 4, 0, 0, 4, 1), 1),
 ])
 def test_small_volumes(tmp_path, kind, channels, extents, kernel, strides, dilations, pads, ceil):
     x = np.random.default_rng(channels).standard_normal((2, channels, *extents)).astype(kind)
