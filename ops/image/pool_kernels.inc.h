@@ -260,20 +260,20 @@ static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed
 }
 
 #ifdef LNT_SIMD_AVX512
-LNT_INLINE vf pick(vf a, vf b, bool sums)
+LNT_INLINE vf pick(vf a, vf b, const bool sums)
 {
     return sums ? a + b : v_max_or_nan(a, b);
 }
 
 /* A row of windows, the first of whose lines is at x[at], inside the plane or not. */
-LNT_INLINE vf narrow_row(const lnt_window *w, const int32_t *tap, const float *x, int64_t at, bool sums)
+LNT_INLINE vf narrow_row(const lnt_window *w, const int32_t *tap, const float *x, int64_t at, const bool sums)
 {
-    const int64_t n = w->in[2], step = w->dilation[1] * n;
+    const int64_t n = w->in[2], step = w->dilation[1] * n, size = w->in[1] * n;
     const uint32_t all_lanes = (1u << n) - 1;
     const __m512 none = _mm512_set1_ps(sums ? 0 : -INFINITY);
     __m512 a = none, b = none;
     for (int64_t t = 0; t < w->kernel[1]; t++, at += step) {
-        if ((uint64_t)at >= (uint64_t)(w->in[1] * n))
+        if ((uint64_t)at >= (uint64_t)size)
             continue;
         a = (__m512)pick((vf)a, (vf)_mm512_mask_loadu_ps(none, (__mmask16)all_lanes, x + at), sums);
         if (n > VL)
@@ -293,8 +293,9 @@ static void narrow_planes(const lnt_window *w, const int32_t *lanes, const float
     for (int64_t plane = 0; plane < planes; plane++, x += w->in[1] * w->in[2]) {
         int64_t at = -w->before[1] * w->in[2];
         for (int64_t o = 0; o < w->out[1]; o++, y += n, at += w->stride[1] * w->in[2]) {
-            const vf all = narrow_row(w, lanes, x, at, share != NULL);
-            v_store_n(y, share ? all * v_load_n(share + o * n, n) : all, n);
+            const vf all = share ? narrow_row(w, lanes, x, at, true) * v_load_n(share + o * n, n)
+                                 : narrow_row(w, lanes, x, at, false);
+            v_store_n(y, all, n);
         }
     }
 }
