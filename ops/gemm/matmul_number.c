@@ -77,7 +77,7 @@ static void pack_panel(const number_product *p, const char *b, int64_t columns, 
         copy_panel(b, row, n, to, (size_t)to_row);
         return;
     }
-    if (columns < p->width)
+    if (columns < p->width && n > 0) /* there may be no memory for none */
         memset(to, 0, (size_t)(n * to_row));
     for (int64_t e = 0; e < n; e++, b += row, to += to_row) {
         if (p->size == 8)
