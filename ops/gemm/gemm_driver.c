@@ -368,7 +368,7 @@ static const void *read_next(const block *b, size_t i, size_t n)
         i++;
     } else if (n >= b->column + b->columns)
         i = 0; /* of the next item */
-    return n < p->columns && p->b_row == LNT_PANEL
+    return n < p->columns && (p->b_row == LNT_PANEL || (p->packs && p->b_column == 1))
                ? lnt_b_at(p->b_form, depth_block(b, i).b, n / LNT_PANEL * p->b_panel)
                : NULL;
 }
@@ -405,6 +405,14 @@ static void fetch_panels(const block *b, unsigned t, const depth_range *r, const
                      whole ? begin * LNT_PANEL : begin / rows * p->b_panel + begin % rows * LNT_PANEL);
 }
 
+/* The same where panels are still to be made of rows that lie apart: a tile fetches a line of each. */
+static void fetch_lines(const lnt_gemm_plan *p, unsigned t, const void *next, lnt_tile *tile)
+{
+    tile->ahead = lnt_moved(next, t * LNT_PANEL, sizeof(float));
+    tile->ahead_step = p->b_row;
+    tile->ahead_lines = t <= p->panels_at_once ? LNT_FETCH_STEP : 0;
+}
+
 /* The rows behind those of tile t, as far as it has not read them itself for its last tap. */
 static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
 {
@@ -420,29 +428,36 @@ static void fetch_ahead(const block *b, unsigned t, const depth_range *r, bool f
 {
     if (b->call->plan->fetches_rows && first && !b->set[t].gathered && tile->taps)
         fetch_rows(b, t, tile);
+    else if (next && b->call->plan->packs)
+        fetch_lines(b->call->plan, t, next, tile);
     else if (next)
         fetch_panels(b, t, r, next, tile);
     else
         tile->ahead_lines = 0;
 }
 
-/* A panel of `columns` columns, of which there may be fewer than it has, from `rows` rows. */
-static void pack_panel(const lnt_kernel *k, const lnt_gemm_plan *p, const float *from, size_t rows, size_t columns,
-                       float *to)
+/* Panels of `columns` columns, of which the last may have fewer than it has room for, from `rows` rows. Each row is
+ * read from end to end: those of a large matrix lie in a page each. */
+static void pack_panels(const lnt_kernel *k, const lnt_gemm_plan *p, const float *from, size_t rows,
+                        size_t columns, float *to)
 {
     enum { LINE = LNT_PANEL * sizeof(float) };
-    const size_t some = columns < LNT_PANEL ? columns : LNT_PANEL;
-    if (some < LNT_PANEL)
-        memset(to, 0, rows * LINE);
-    if (p->b_column != 1)
-        k->kernels->turn((char *)to, LINE, (const char *)from, (int64_t)(p->b_column * sizeof *from), (int64_t)rows,
-                         (int64_t)some);
-    else if (some < LNT_PANEL)
-        for (size_t i = 0; i < rows; i++)
-            memcpy(to + i * LNT_PANEL, from + i * p->b_row, some * sizeof *to);
-    else
-        for (size_t i = 0; i < rows; i++)
-            memcpy(to + i * LNT_PANEL, from + i * p->b_row, LINE);
+    const size_t panel = rows * LNT_PANEL, whole = columns / LNT_PANEL, rest = columns % LNT_PANEL;
+    if (rest)
+        memset(to + whole * panel, 0, rows * LINE);
+    if (p->b_column != 1) {
+        for (size_t j = 0; j < columns; j += LNT_PANEL, to += panel)
+            k->kernels->turn((char *)to, LINE, (const char *)(from + j * p->b_column),
+                             (int64_t)(p->b_column * sizeof *from), (int64_t)rows,
+                             lnt_least((int64_t)(columns - j), LNT_PANEL));
+        return;
+    }
+    for (size_t i = 0; i < rows; i++, from += p->b_row, to += LNT_PANEL) {
+        for (size_t j = 0; j < whole; j++)
+            memcpy(to + j * panel, from + j * LNT_PANEL, LINE);
+        if (rest)
+            memcpy(to + whole * panel, from + whole * LNT_PANEL, rest * sizeof *to);
+    }
 }
 
 /* Makes panels of floats from column n on, as many as are used at once, for the range r of K. */
@@ -457,12 +472,12 @@ static void make_panels(const lnt_kernel *k, const block *b, const depth_range *
     tile->b_column = n;
     tile->b_row = LNT_PANEL;
     tile->b_panel = panel;
+    if (!LNT_TRIMMED && (p->packs || p->packs_rest)) {
+        pack_panels(k, p, (const float *)from->b + n * p->b_column, from->depth, columns, to);
+        return;
+    }
     for (size_t i = n / LNT_PANEL; i < (n + columns + LNT_PANEL - 1) / LNT_PANEL; i++, to += panel)
-        if (!LNT_TRIMMED && (p->packs || p->packs_rest))
-            pack_panel(k, p, (const float *)from->b + i * LNT_PANEL * p->b_column, from->depth,
-                       p->columns - i * LNT_PANEL, to);
-        else
-            p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
+        p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
 }
 
 static lnt_tile_fn kernel_of(const lnt_gemm_plan *p, unsigned rows)

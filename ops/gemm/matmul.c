@@ -194,10 +194,11 @@ static bool reads_in_place(const lnt_matmul *m, bool whole)
                                              m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N);
 }
 
-/* Or are its panels packed as they are needed, once for all rows? */
+/* Or are its panels packed as they are needed, for each block of rows? All planes together are often more than a cache
+ * holds. */
 static bool packs_panels(const lnt_matmul *m)
 {
-    return (m->row_bias || m->p.N > LNT_NARROW_COLUMNS) && m->p.M <= LNT_BLOCK_ROWS;
+    return m->row_bias || (m->p.N > LNT_NARROW_COLUMNS && m->p.M <= LNT_BLOCK_ROWS);
 }
 
 /* Or are its few columns laid out one by one? */
