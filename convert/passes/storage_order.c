@@ -100,6 +100,20 @@ static bool has_few_weights(const lnt_conv *c, int64_t outputs)
            (double)outputs / taps * (channels + features) >= MOVED * channels * features;
 }
 
+/* Lanes that vectors of 16 have for each element of n. */
+static double lanes_of(int64_t n)
+{
+    return (double)lnt_round_up((size_t)n, LNT_PANEL) / (double)n;
+}
+
+/* Are rows of planes made of few channels sooner than features side by side, which are brought into order then? */
+static bool has_long_rows(const lnt_conv *c)
+{
+    enum { MOVED = 16 /* multiply-adds in the time of an output */ };
+    const double depth = (double)c->channels * (double)lnt_volume(c->w.kernel);
+    return c->w.out[2] <= 0 || depth * lanes_of(c->w.out[2]) <= depth * lanes_of(c->features) + MOVED;
+}
+
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)
 {
     if (!lnt_is(n, Conv) && !lnt_is(n, ConvTranspose))
@@ -125,7 +139,7 @@ bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kin
     case LNT_CONV_EACH: return pixels > 0 && !is_for_halves(g); /* of open extents there may be few */
     case LNT_CONV_MATRIX:
         return (pixels < 0 || pixels >= LNT_PANEL) && !is_for_halves(g) && has_few_weights(&c, pixels);
-    case LNT_CONV_PLANES: return c.w.kernel[0] == 1;
+    case LNT_CONV_PLANES: return c.w.kernel[0] == 1 && has_long_rows(&c);
     default: return false;
     }
 }
