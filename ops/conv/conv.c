@@ -322,7 +322,7 @@ static lnt_status bind_images(lnt_site *site)
     if (LNT_HAS_PLANES && kind == LNT_CONV_EACH && plain && site->kernels->conv->plane)
         return lnt_conv_bind_planes(site, &g);
     if (LNT_HAS_PLAIN_CONV && kind == LNT_CONV_EACH)
-        kind = LNT_CONV_DEPTHWISE;
+        kind = lnt_conv_is_depthwise(&g) ? LNT_CONV_DEPTHWISE : LNT_CONV_PRODUCT;
     if ((LNT_HAS_PLAIN_CONV && kind == LNT_CONV_MATRIX) ||
         (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g)))
         kind = LNT_CONV_PRODUCT;

@@ -108,7 +108,8 @@ typedef enum lnt_conv_kind {
     LNT_CONV_STEM,      /* few channels, or few features: conv_stem.c, columns of a pixel side by side */
     LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
     LNT_CONV_POINTS,    /* the same as STEM of one tap: pixels are read in place */
-    LNT_CONV_EACH, /* a channel per group, from planes to planes: conv_planes.c; weights as ONNX has them */
+    LNT_CONV_EACH, /* a channel per group, or few features, from planes to planes: conv_planes.c; weights as ONNX has
+                      them */
     LNT_CONV_MATRIX /* one tap, or few features of a transposed one, from planes to planes: the weights, as ONNX has
                        them, times planes: conv_matrix.c */
 } lnt_conv_kind;

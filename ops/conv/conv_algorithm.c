@@ -87,6 +87,17 @@ static bool has_planes(const lnt_conv *c)
            c->w.in[0] == 1 && at_least(pixels, LNT_PLANE_MIN);
 }
 
+/* Groups of few features leave most of a product's lanes empty; long rows of planes none, and a row's lines of all
+ * channels stay in a cache. */
+static bool has_group_rows(const lnt_conv *c)
+{
+    const int64_t width = c->w.out[2], tile = LNT_PLANE_SLACK;
+    return c->groups > 1 && c->channels > 1 && c->features <= LNT_GROUP_ROWS_FEATURES &&
+           !lnt_depthwise_widens(c->channels, c->features) && width > 0 && has_planes(c) &&
+           4 * width >= 3 * (int64_t)lnt_round_up((size_t)width, (size_t)tile) &&
+           lnt_dim_mul(c->channels * c->w.kernel[1], width) <= LNT_GROUP_ROWS_FLOATS;
+}
+
 /* Images of lines long enough for the kernels; of three axes, where each plane by itself is an image. */
 static bool has_lines(const lnt_conv *c)
 {
@@ -114,6 +125,8 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
         return planes && c->channels == 1 && has_planes(c) ? LNT_CONV_EACH : LNT_CONV_DEPTHWISE;
     if (c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
+    if (LNT_HAS_PLANES && planes && !adds && !has_one_tap(&c->w) && has_group_rows(c))
+        return LNT_CONV_EACH;
     if (c->transposed)
         return !LNT_TRIMMED && planes && (lnt_conv_spreads(c) || folds_taps(c)) ? LNT_CONV_MATRIX
                                                                                 : LNT_CONV_PRODUCT;

@@ -20,7 +20,9 @@ enum {
 
 /* Depthwise convolutions of planes (ops/conv/conv_planes.c). */
 enum {
-    LNT_PLANE_BAND_PIXELS = 4096 /* of a band of rows, which stays in the first-level cache */
+    LNT_PLANE_BAND_PIXELS   = 4096,     /* of a band of rows, which stays in the first-level cache */
+    LNT_GROUP_ROWS_FEATURES = 8,        /* of a group of several channels: more fill vectors of a product */
+    LNT_GROUP_ROWS_FLOATS   = 32 * 1024 /* of the lines that a row of such a group reads */
 };
 
 /* Stems (ops/conv/conv_stem.c): bands of lines in scratch memory. */

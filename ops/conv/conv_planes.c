@@ -1,5 +1,5 @@
-/* conv_planes.c — depthwise Conv of stride 1 between images in ONNX order: each plane of the output is made of one of
- * the input.
+/* conv_planes.c — Conv of stride 1 between images in ONNX order: each plane of the output is made of one of the input,
+ * or, a row at a time, of the few of its group.
  *
  * The lines that a band of rows reads are copied with their padding into scratch memory. Planes are one thread's, in
  * its caches. */
@@ -14,7 +14,7 @@ typedef struct planes {
     lnt_conv g;
     lnt_store store;
     const lnt_conv_kernels *kernels;
-    int64_t count, bands; /* planes of the output; of a plane */
+    int64_t count, bands; /* groups of all images; of a plane */
     int64_t band, line;   /* rows; floats of a line in scratch memory */
     size_t thread_bytes;
 } planes;
@@ -26,36 +26,57 @@ typedef struct planes_call {
     char *scratch;
 } planes_call;
 
-/* Rows [row, row + rows) of plane `at` of the output. */
+/* Line y of a plane, or padding. */
+static void copy_line(const planes *p, const float *plane, int64_t y, float *to)
+{
+    const int64_t *in = p->g.w.in;
+    if (y < 0 || y >= in[1])
+        memset(to, 0, (size_t)in[2] * sizeof *to);
+    else
+        memcpy(to, plane + y * in[2], (size_t)in[2] * sizeof *to);
+}
+
+/* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at scratch, `apart` of them from one
+ * of the kernel to the next. */
+static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t rows, int64_t apart,
+                      const float *scratch)
+{
+    const planes *p = c->p;
+    const lnt_window *w = &p->g.w;
+    const int64_t lines = p->g.channels * w->kernel[1], taps = w->kernel[2], width = w->out[2];
+    lnt_plane plane = {.x_line = (size_t)(apart * p->line),
+                       .spacing = (size_t)w->dilation[2],
+                       .lines = (size_t)lines,
+                       .taps = (size_t)taps,
+                       .pixels = (size_t)width,
+                       .c_row = (size_t)(apart * width),
+                       .low = p->store.low,
+                       .high = p->store.high};
+    for (int64_t f = 0, feature = at % p->g.groups * p->g.features; f < p->g.features; f++, feature++)
+        for (int64_t i = 0; i < apart && i < rows; i++) {
+            plane.x = scratch + i * p->line;
+            plane.w = c->w + feature * lines * taps;
+            plane.rows = (size_t)((rows - i + apart - 1) / apart);
+            plane.c = c->y + ((at * p->g.features + f) * w->out[1] + row + i) * width;
+            plane.bias = c->bias ? c->bias[feature] : 0;
+            p->kernels->plane(&plane);
+        }
+}
+
+/* The same; of several channels a row, whose lines are as if they were those of one kernel. */
 static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows, float *scratch)
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t *in = w->in, *kernel = w->kernel, width = w->out[2], apart = w->dilation[1];
-    const int64_t features = p->g.groups * p->g.features, feature = at % features;
-    const float *x = c->x + (at / features * p->g.groups + feature / p->g.features) * in[1] * in[2];
-    for (int64_t i = 0; i < rows + (kernel[1] - 1) * apart; i++) {
-        const int64_t y = row - w->before[1] + i;
-        float *line = scratch + i * p->line + w->before[2];
-        if (y < 0 || y >= in[1])
-            memset(line, 0, (size_t)in[2] * sizeof *line);
-        else
-            memcpy(line, x + y * in[2], (size_t)in[2] * sizeof *line);
-    }
-    for (int64_t i = 0; i < apart && i < rows; i++)
-        p->kernels->plane(&(lnt_plane){.x = scratch + i * p->line,
-                                       .x_line = (size_t)(apart * p->line),
-                                       .spacing = (size_t)w->dilation[2],
-                                       .w = c->w + feature * kernel[1] * kernel[2],
-                                       .lines = (size_t)kernel[1],
-                                       .taps = (size_t)kernel[2],
-                                       .rows = (size_t)((rows - i + apart - 1) / apart),
-                                       .pixels = (size_t)width,
-                                       .c = c->y + (at * w->out[1] + row + i) * width,
-                                       .c_row = (size_t)(apart * width),
-                                       .bias = c->bias ? c->bias[feature] : 0,
-                                       .low = p->store.low,
-                                       .high = p->store.high});
+    const int64_t channels = p->g.channels, kernel = w->kernel[1], apart = w->dilation[1];
+    const bool whole = channels > 1;
+    const int64_t lines = whole ? channels * kernel : rows + (kernel - 1) * apart;
+    const float *x = c->x + at * channels * w->in[1] * w->in[2];
+    for (int64_t i = 0; i < lines; i++)
+        copy_line(p, whole ? x + i / kernel * w->in[1] * w->in[2] : x,
+                  row - w->before[1] + (whole ? i % kernel * apart : i),
+                  scratch + i * p->line + w->before[2]);
+    make_rows(c, at, row, rows, whole ? 1 : apart, scratch);
 }
 
 static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -79,7 +100,7 @@ static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
     if (p->store.bias >= 0)
         c.bias = lnt_in(k, s, (unsigned)p->store.bias);
     memset(c.scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
-    const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel);
+    const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel) * p->g.channels * p->g.features;
     LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
     const lnt_conv_images none = {.element = sizeof(float)};
     return lnt_conv_finish(k, s, &none, p->store.program);
@@ -94,10 +115,12 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
         return LNT_E_MEMORY;
     p->g = *g;
     p->kernels = site->kernels->conv;
-    p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (w->out[2] + 1) + 1);
+    const bool whole = g->channels > 1;
+    p->band = whole ? 1 : lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
-    p->count = g->batch * g->groups * g->features;
-    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &lines) ||
+    p->count = g->batch * g->groups;
+    if (!lnt_mul_i64(whole ? g->channels * w->kernel[1] : w->kernel[1] - 1, whole ? 1 : w->dilation[1],
+                     &lines) ||
         !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &p->line) ||
         !lnt_mul_i64(lines += p->band + LNT_PLANE_ROWS * w->dilation[1],
                      p->line += w->out[2] + LNT_PLANE_SLACK, &floats) ||

@@ -20,7 +20,7 @@ CASES = {
     "spread along three axes to one": ("ConvTranspose", 16, 1, (5, 9, 33), 2, 2, 1, 1),
     "short rows of three channels": ("Conv", 3, 34, (9, 21), 7, 1, 1, 1),
     "short rows, strides": ("Conv", 4, 32, (19, 35), 5, 2, 1, 1),
-    "lines to three": ("Conv", 36, 9, (150,), 3, 1, 1, 3),
+    "lines to three": ("Conv", 36, 9, (350,), 3, 1, 1, 3),
     "rows to two": ("Conv", 20, 8, (7, 61), 5, 1, 2, 4),
     "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
 }
