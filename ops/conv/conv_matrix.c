@@ -119,6 +119,8 @@ static void fold_lines(const lnt_kernel *k, const spread *p, const float *planes
             float *to = y + ((o / tall * w->kernel[0] + z) * tall + o % tall) * w->out[2];
             if (LNT_HAS_FOLDS && p->row)
                 fold_line(k, p, taps, last, (w->kernel[1] - 1 - tap + stride) / stride, sums, to);
+            else if (wide == 1)
+                memcpy(to, taps + last * p->width, (size_t)p->width * FLOAT);
             else
                 k->kernels->turn((char *)to, wide * FLOAT, (const char *)(taps + last * p->width),
                                  plane * FLOAT, p->width, wide);

@@ -22,6 +22,7 @@ CASES = {
     "short rows, strides": ("Conv", 4, 32, (19, 35), 5, 2, 1, 1),
     "lines to three": ("Conv", 36, 9, (350,), 3, 1, 1, 3),
     "rows to two": ("Conv", 20, 8, (7, 61), 5, 1, 2, 4),
+    "points, transposed": ("ConvTranspose", 16, 5, (9, 33), 1, 1, 1, 1),
     "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
 }
 
