@@ -60,7 +60,7 @@ static void mask_bytes(char *dst, const char *src, const char *mask, int64_t n)
         dst[i] = src[i] & mask[i];
 }
 
-enum { MASK = 4096, FEW = 4 };
+enum { MASK = 16384, FEW = 4 };
 
 /* Small matrices: what is kept of the first is a mask for all, several at a time. */
 static lnt_status trilu_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
