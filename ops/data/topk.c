@@ -451,7 +451,9 @@ static bool is_abreast(const topk_params *p, int64_t count)
 {
     const bool fits = p->inner == 1 ? p->n * ABREAST * p->size <= TURNED_BYTES && count >= p->n * ABREAST / 2
                                     : p->inner >= ABREAST / 2;
-    return fits && p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner > 1 || p->n <= 128 + 40 * p->k);
+    const bool few =
+        p->dtype == LNT_DOUBLE && p->inner == 1 && p->k <= 2; /* found sooner than keys are made */
+    return fits && !few && p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner > 1 || p->n <= 128 + 40 * p->k);
 }
 
 lnt_status lnt_bind_top_k(lnt_site *site)
