@@ -15,7 +15,7 @@
 
 enum {
     BLOCK = 256,              /* columns searched at a time */
-    SHORT_ROW = 64,           /* rows up to that are turned into columns, */
+    SHORT_ROW = 64,           /* rows up to that are turned into columns, of double those twice as long, */
     TURNED = 64,              /* at most so many at a time */
     NARROW = 16,              /* columns that are fewer are put side by side, or made rows, */
     ROOM = SHORT_ROW * TURNED /* of so many elements */
@@ -147,15 +147,13 @@ static void search_short_rows(const argmax *p, const void *x, int64_t images, in
 
 /* ---- a long row ---- */
 
-static int64_t first_nan(const double *x, int64_t n, bool last)
+/* Where best is, which is there, or a NaN, which only a row has whose best it is. */
+static int64_t find_double(const double *x, int64_t n, double best, bool last)
 {
-    int64_t at = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] != x[i]) {
-            at = i;
-            if (!last)
-                break;
-        }
+    const int64_t step = last ? -1 : 1;
+    int64_t at = last ? n - 1 : 0;
+    while (x[at] != best && x[at] == x[at])
+        at += step;
     return at;
 }
 
@@ -167,8 +165,8 @@ static int64_t search_typed_row(const argmax *p, const char *x)
     uint8_t mask[BLOCK];
     int64_t at = 0;
     p->typed->along[p->least ? LNT_ALONG_Min : LNT_ALONG_Max][p->dtype](best, x, 1, p->n);
-    if (p->dtype == LNT_DOUBLE && *(double *)(void *)best != *(double *)(void *)best)
-        return first_nan((const double *)(const void *)x, p->n, p->last);
+    if (p->dtype == LNT_DOUBLE)
+        return find_double((const double *)(const void *)x, p->n, *(double *)(void *)best, p->last);
     lnt_fill(best + size, lnt_least(BLOCK, p->n) - 1, best, (size_t)size);
     for (int64_t i = 0; i < p->n; i += BLOCK) {
         const int64_t n = lnt_least(BLOCK, p->n - i);
@@ -309,7 +307,7 @@ lnt_status lnt_bind_argmax(lnt_site *site)
     }
     LNT_REQUIRE(p->n > 0 || p->outer * p->inner == 0, site->err, LNT_E_SHAPE,
                 "axis %u is empty: there is nothing to choose from", axis);
-    if (p->n > 0 && p->n <= SHORT_ROW && p->inner < NARROW && p->inner > 0)
+    if (p->n > 0 && p->n <= SHORT_ROW << (p->dtype == LNT_DOUBLE) && p->inner < NARROW && p->inner > 0)
         p->turned = lnt_least(TURNED, lnt_least(BLOCK, ROOM / p->n) / p->inner);
     site->step->run = run_argmax;
     return LNT_OK;
