@@ -129,15 +129,18 @@ static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn 
     if (ROOM && src_step == rows * unit && dst_step == columns * unit &&
         shuffle_dense(interleave, dst, src, rows * dst_step, columns))
         return;
-    if (rows < lanes && src_step >= rows * unit)
-        for (; (columns - lanes) * src_step + rows * unit >= 16; columns -= lanes) {
-            squares(part[0], 16, src, src_step, lanes, lanes);
+    if (rows < lanes && src_step >= rows * unit && (columns - lanes) * src_step >= 16 - rows * unit) {
+        /* The last square begins early enough to be whole; those whose rows would end behind src have them last. */
+        for (int64_t c = 0; c < columns; c += lanes) {
+            c = lnt_least(c, columns - lanes);
+            const int64_t early = (columns - lanes - c) * src_step < 16 - rows * unit ? lanes - rows : 0;
+            squares(part[0], 16, src + c * src_step - early * unit, src_step, lanes, lanes);
             for (int64_t r = 0; r < rows; r++)
-                memcpy(dst + r * dst_step, part[r], 16);
-            dst += 16;
-            src += lanes * src_step;
+                memcpy(dst + r * dst_step + c * unit, part[early + r], 16);
         }
-    else if (columns < lanes && dst_step == columns * unit)
+        return;
+    }
+    if (columns < lanes && dst_step == columns * unit)
         for (; (rows - lanes + 1) * dst_step >= 16; rows -= lanes) {
             for (int64_t c = 0; c < lanes; c++)
                 memcpy(part[c], src + lnt_least(c, columns - 1) * src_step, 16);
