@@ -2,6 +2,7 @@
 #include "base/lnt_assert.h"
 #include "ops/copy.h"
 #include "ops/data/data.h"
+#include "ops/elementwise/program_kernels.h"
 #include "ops/elementwise/typed_kernels.h"
 #include "ops/number.h"
 #include "ops/rows/row.h"
@@ -83,7 +84,14 @@ static void combine(const cumulative_params *p, const lnt_typed_args *a)
             memcpy(a->out, a->in[1], (size_t)a->n * sizeof(float));
         p->row->multiply(a->out, a->in[0], a->n);
     } else {
-        p->row->blend(a->in[0], 1, a->in[1], 1, a->out, a->n);
+        /* What a mask has stored is not read back before it is in the cache. */
+        const int64_t whole = LNT_LONG_VECTORS ? a->n & -16 : a->n;
+        const float *x = a->in[0], *y = a->in[1];
+        float *out = a->out;
+        if (whole > 0)
+            p->row->blend(x, 1, y, 1, out, whole);
+        for (int64_t i = whole; i < a->n; i++)
+            out[i] = x[i] + y[i];
     }
 }
 
