@@ -493,7 +493,7 @@ static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, size_
     size_t c = 0;
     eight sum[2] = {{0}};
     if (columns < LNT_QPANEL)
-        rows -= lnt_least((int64_t)rows, (int64_t)((LNT_QPANEL - columns + step - 1) / step));
+        rows -= (size_t)lnt_least((int64_t)rows, (int64_t)((LNT_QPANEL - columns + step - 1) / step));
     for (; c + 4 <= rows; c += 4, dst += 4 * LNT_QPANEL) {
         sixteen x[4];
 #pragma GCC unroll 4
