@@ -326,6 +326,27 @@ static void check_rotate_halves(bench *t)
     guards(t, &t->y, "rotate_halves");
 }
 
+static void check_dot_rows(bench *t)
+{
+    const int64_t count = 1 + below(t, 9), step = t->n / count, n = step - (step > 0 ? below(t, 2) : 0),
+                  all = t->n;
+    fill(t, &t->x, 1, false);
+    fill(t, &t->a, 1, false);
+    t->n = count <= all ? count : all;
+    fill(t, &t->y, 1, false);
+    t->kernels->dot_rows(t->x.f, step, t->a.f, n, t->y.f, t->n);
+    for (int64_t r = 0; r < t->n; r++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += t->x.d[r * step + i] * t->a.d[i];
+            magnitude += fabs(t->x.d[r * step + i] * t->a.d[i]);
+        }
+        compare(t, "dot_rows", r, t->y.f[r], sum, (double)(n + 1) * unit * magnitude);
+    }
+    guards(t, &t->y, "dot_rows");
+    t->n = all;
+}
+
 static void check_first_beyond(bench *t)
 {
     const bool least = below(t, 2) != 0;
@@ -607,6 +628,8 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_lines(t);
         check_joins(t);
         check_pixels(t);
+        if (t->kernels->dot_rows)
+            check_dot_rows(t);
         if (t->kernels->rotate_halves)
             check_rotate_halves(t);
         if (t->kernels->first_beyond)

@@ -307,9 +307,10 @@ static void sum_strip(const lnt_matmul *m, const float *a, const float *b, float
 {
     const int64_t M = m->p.M, K = m->p.K, N = m->p.N, by = K * N <= NEAR_FLOATS ? K : STREAMS;
     if (m->p.trans_b || N == 1) {
-        for (int64_t i = 0; i < n; i++)
+        const int64_t some = M == 1 ? n : 4; /* several rows take columns from the first-level cache */
+        for (int64_t i = 0; i < n; i += some)
             for (int64_t row = 0; row < M; row++)
-                c[row * N + i] = m->row->dot(a + row * K, b + i * K, K);
+                m->row->dot_rows(b + i * K, K, a + row * K, K, c + row * N + i, lnt_least(some, n - i));
         return;
     }
     for (int64_t row = 0; row < M; row++)
@@ -364,7 +365,7 @@ static lnt_status run_few_rows(lnt_kernel *k, const lnt_step *s)
     return lnt_parallel(k, m->batch * job.strips, lnt_grain(work), run_strips, &job);
 }
 
-/* Columns of A times the only one of B are a row, that one, times A as it lies. */
+/* A times the only column of B are a row, that one, times A as it lies, transposed. */
 static void swap_operands(lnt_matmul *m)
 {
     size_t *offset = m->offset_a;
@@ -374,7 +375,7 @@ static void swap_operands(lnt_matmul *m)
     m->b = 0;
     m->p.N = m->p.M;
     m->p.M = 1;
-    m->p.trans_b = false;
+    m->p.trans_b = !m->p.trans_a;
     m->stride_c[1] = m->stride_c[0];
     m->stride_c[0] = 0;
 }
@@ -385,13 +386,18 @@ static bool takes_strips(const lnt_site *site)
     return !site->in[1]->packed && !site->half && !site->node->program;
 }
 
+/* Are rows of so many elements long enough for vectors of them? */
+static bool sums_along(const lnt_site *site, int64_t n)
+{
+    return 2 * n >= (int64_t)site->kernels->gemm->lanes;
+}
+
 /* Not where tiles read B in place from a cache, or its rows are too short to be summed along. */
 static bool has_few_rows(const lnt_site *site, const lnt_matmul *m)
 {
     const lnt_matrices *p = &m->p;
     const bool near = p->N % LNT_PANEL == 0 && lnt_dim_mul(p->K, p->N) <= NEAR_FLOATS;
-    return p->M <= FEW_ROWS && (p->M == 1 || !p->trans_a) &&
-           (p->trans_b ? p->K >= 2 * (int64_t)site->kernels->gemm->lanes : !near);
+    return p->M <= FEW_ROWS && (p->M == 1 || !p->trans_a) && (p->trans_b ? sums_along(site, p->K) : !near);
 }
 
 /* Chooses where B is read from; *bytes grows by the scratch memory for it. */
@@ -511,7 +517,7 @@ static lnt_status bind_product(lnt_site *site)
     size_t bytes = 0;
     lnt_matmul *m;
     LNT_TRY(lnt_matmul_begin(site, &m));
-    const bool column = m->p.trans_a && m->p.N == 1;
+    const bool column = m->p.N == 1 && (m->p.trans_a || sums_along(site, m->p.K));
     if (takes_strips(site) && (column || has_few_rows(site, m))) {
         lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
         if (column)

@@ -64,6 +64,12 @@ static float dot(const float *a, const float *b, int64_t n)
     return v_sum(acc[0] + acc[1]);
 }
 
+/* The first `lanes` of a vector: without a branch where that costs nothing. */
+LNT_INLINE vf load_part(const float *p, unsigned lanes)
+{
+    return LNT_VL > 4 || lanes < VL ? v_load_n(p, lanes) : v_load(p);
+}
+
 /* Lanes moved down by n, the lowest to the top. */
 #if LNT_VL == 16
 #define ROTATE(v, n)                                                                                         \
@@ -322,6 +328,35 @@ static void add_scaled(float *acc, const float *x, int64_t step, const float *fa
     }
 }
 
+#if defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_NEON)
+/* Four rows at a time; for rows that are not there the first of them is taken again. */
+static void dot_rows(const float *x, int64_t step, const float *b, int64_t n, float *y, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r += 4) {
+        const unsigned some = rows - r < 4 ? (unsigned)(rows - r) : 4;
+        int64_t row[4];
+        vf sum[4];
+        UNROLL_FOR(4, unsigned j = 0; j < 4; j++) {
+            row[j] = (r + (j < some ? j : 0)) * step;
+            sum[j] = v_splat(0);
+        }
+        for (int64_t i = 0; i < n; i += VL) {
+            const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;
+            const vf f = load_part(b + i, left);
+            UNROLL_FOR(4, unsigned j = 0; j < 4; j++)
+                sum[j] = v_fma(load_part(x + row[j] + i, left), f, sum[j]);
+        }
+        v_store_n(y + r, v_sum4(sum[0], sum[1], sum[2], sum[3]), some);
+    }
+}
+#else
+static void dot_rows(const float *x, int64_t step, const float *b, int64_t n, float *y, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++)
+        y[r] = dot(x + r * step, b, n);
+}
+#endif
+
 static void blend(const float *a, float of_a, const float *b, float of_b, float *y, int64_t n)
 {
     const vf fa = v_splat(of_a), fb = v_splat(of_b);
@@ -474,6 +509,7 @@ static void insert_columns(int64_t *keys, int64_t *indices, int64_t have, int64_
 
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {
     LNT_ROW_TABLE,
+    .dot_rows = LNT_HAS_MatMul || LNT_HAS_Gemm ? dot_rows : NULL,
     .pick_max = pick_max,
     .rotate_halves = LNT_HAS_RotaryEmbedding ? rotate_halves : NULL,
     .first_beyond = LNT_HAS_TopK ? first_beyond : NULL,
