@@ -118,6 +118,9 @@ static void unpack_zeros(const nbits_job *j, int64_t n, float *zeros)
     const uint8_t *packed = j->packed_zeros + n * p->zero_bytes;
     if (p->bits == 4 && p->kernels->numbers)
         p->kernels->numbers(packed, p->blocks, zeros);
+    else if (p->bits == 8)
+        for (int64_t b = 0; b < p->blocks; b++)
+            zeros[b] = packed[b];
     else
         for (int64_t b = 0; b < p->blocks; b++)
             zeros[b] = (float)packed_at(packed, b, p->bits);
