@@ -17,8 +17,6 @@ enum {
 
 const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL, NULL};
 
-enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
-
 /* Families of which not every level has a table: 64-bit ARM always has NEON, typed loops wider than AVX2's would
  * wait for memory, and random numbers want no more. */
 #if defined(__aarch64__)
@@ -58,8 +56,8 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
     {                                                                                                        \
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
         .program = &lnt_program_##floats, .cells = &lnt_cells_##floats,                                      \
-        .number = HAS_PRODUCTS ? &lnt_number_##plain : NULL,                                                 \
-        .typed = &lnt_typed_##loops, .row = &lnt_row_##floats, .turn = lnt_turn_##turns,                     \
+        .number = LNT_HAS_MATRICES ? &lnt_number_##plain : NULL, .typed = &lnt_typed_##loops,                \
+        .row = &lnt_row_##floats, .turn = lnt_turn_##turns,                                                  \
         .half = LNT_HAS_HALVES ? &lnt_half_##halves : &lnt_half_none,                                        \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \

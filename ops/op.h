@@ -164,6 +164,9 @@ enum {
     LNT_HAS_END
 };
 
+/* Those of ops/gemm/matmul.c, one at least. */
+enum { LNT_HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
+
 /* Their shape rules and bind functions; several rows may share one. They run once, and are compiled for size, as is
  * what they alone call: `cold`. */
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \

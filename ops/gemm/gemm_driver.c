@@ -181,7 +181,7 @@ static depth_range depth_block(const block *b, size_t i)
 }
 
 /* Who says where they begin; trimmed libraries may have none of these. */
-enum { HAS_MATRICES = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul || LNT_HAS_PLAIN_CONV };
+enum { HAS_MATRICES = LNT_HAS_MATRICES || LNT_HAS_PLAIN_CONV };
 
 /* Are a block's rows one tile? Not where each adds a bias of its own, or what is in C. */
 static bool is_one_tile(const lnt_gemm_call *call)

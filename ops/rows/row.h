@@ -53,7 +53,8 @@
 
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
-    /* y[r] = the dot product of b and row r of x, n of each `step` floats; r < rows. With MatMul and Gemm only. */
+    /* y[r] = the dot product of b and row r of x, n of each `step` floats; r < rows. With MatMul, FusedMatMul and
+     * Gemm only. */
     void (*dot_rows)(const float *x, int64_t step, const float *b, int64_t n, float *y, int64_t rows);
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,

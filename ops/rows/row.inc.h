@@ -67,7 +67,7 @@ static float dot(const float *a, const float *b, int64_t n)
 /* The first `lanes` of a vector: without a branch where that costs nothing. */
 LNT_INLINE vf load_part(const float *p, unsigned lanes)
 {
-    return LNT_VL > 4 || lanes < VL ? v_load_n(p, lanes) : v_load(p);
+    return LNT_VL > 4 ? v_load_n(p, lanes) : load(p, lanes);
 }
 
 /* Lanes moved down by n, the lowest to the top. */
@@ -509,7 +509,7 @@ static void insert_columns(int64_t *keys, int64_t *indices, int64_t have, int64_
 
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {
     LNT_ROW_TABLE,
-    .dot_rows = LNT_HAS_MatMul || LNT_HAS_Gemm ? dot_rows : NULL,
+    .dot_rows = LNT_HAS_MATRICES ? dot_rows : NULL,
     .pick_max = pick_max,
     .rotate_halves = LNT_HAS_RotaryEmbedding ? rotate_halves : NULL,
     .first_beyond = LNT_HAS_TopK ? first_beyond : NULL,
