@@ -48,16 +48,7 @@ typedef struct lnt_operand {
 } lnt_operand;
 
 /* Elements; -1 if an extent or the rank is unknown, or on overflow. */
-static inline int64_t lnt_operand_count(const lnt_operand *o)
-{
-    int64_t n = 1;
-    if (o->rank > LNT_MAX_RANK)
-        return -1;
-    for (unsigned i = 0; i < o->rank; i++)
-        if (o->dims[i] < 0 || __builtin_mul_overflow(n, o->dims[i], &n))
-            return -1;
-    return n;
-}
+int64_t lnt_operand_count(const lnt_operand *o);
 
 /* Bytes of all elements, side by side; false if an extent, the rank or the type's size is not known, or on
  * overflow. */
@@ -83,20 +74,6 @@ static inline int64_t lnt_operand_plane_pitch(const lnt_operand *o)
 }
 
 /* Elements between neighbors along each logical axis, in the operand's storage order. */
-static inline void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK])
-{
-    LNT_ASSERT(o->rank <= LNT_MAX_RANK);
-    if (o->rank == 0)
-        return;
-    const unsigned row = o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1u;
-    int64_t step = lnt_operand_pitch(o);
-    strides[row] = 1;
-    for (unsigned i = o->rank; i-- > 0;) {
-        if (i == row)
-            continue;
-        strides[i] = step;
-        step *= o->dims[i];
-    }
-}
+void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK]);
 
 #endif
