@@ -710,9 +710,10 @@ static lnt_status bind_typed_chain(lnt_site *site)
     typed_params *t = begin_passes(site, site->n_in - 1 + mean);
     if (!t)
         return site->err->code;
+    const bool turned = lnt_typed_is_turned(site->node);
     for (unsigned i = 1; i < site->n_in; i++) {
-        LNT_TRY(add_pass(site, t, lnt_typed_binary(site, dtype),
-                         (const int[]){i == 1 ? 0 : FROM_RESULT, (int)i}, 2));
+        const int in[] = {i == 1 ? 0 : FROM_RESULT, (int)i};
+        LNT_TRY(add_pass(site, t, lnt_typed_binary(site, dtype), (const int[]){in[turned], in[!turned]}, 2));
         take_one(site, &t->pass[t->n - 1], dtype);
     }
     if (mean)

@@ -129,13 +129,15 @@ static lnt_typed_row row_of(const lnt_node *node)
     switch (node->op->id) {
 #define ROW(ident) case LNT_ID_##ident: return LNT_TYPED_##ident;
     ROW(Add) ROW(Sub) ROW(Mul) ROW(Div) ROW(Min) ROW(Max) ROW(PRelu)
-    ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
+    ROW(Equal) ROW(Less) ROW(LessOrEqual)
     ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot)
     ROW(Abs) ROW(Neg) ROW(Relu) ROW(Sign) ROW(Floor) ROW(Ceil) ROW(Round) ROW(Sqrt) ROW(Exp) ROW(Tanh)
     ROW(And) ROW(Or) ROW(Xor) ROW(Not)
 #undef ROW
     case LNT_ID_Sum:
     case LNT_ID_Mean: return LNT_TYPED_Add;
+    case LNT_ID_Greater: return LNT_TYPED_Less;
+    case LNT_ID_GreaterOrEqual: return LNT_TYPED_LessOrEqual;
     case LNT_ID_Mod: return lnt_attr_i(node, "fmod", 0) ? LNT_TYPED_Fmod : LNT_TYPED_Mod;
     case LNT_ID_BitShift:
         return strcmp(lnt_attr_s(node, "direction", "LEFT"), "LEFT") == 0 ? LNT_TYPED_ShiftLeft
@@ -157,6 +159,11 @@ lnt_typed_fn lnt_typed_binary(const lnt_site *site, lnt_dtype dtype)
     if (LNT_HAS_Pow && site->node->op->id == LNT_ID_Pow)
         return dtype == LNT_BOOL ? NULL : loop_pow;
     return dtype < LNT_TYPED_DTYPES ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
+}
+
+bool lnt_typed_is_turned(const lnt_node *node)
+{
+    return node->op->id == LNT_ID_Greater || node->op->id == LNT_ID_GreaterOrEqual;
 }
 
 bool lnt_typed_takes_one(const lnt_site *site, lnt_dtype dtype)

@@ -14,6 +14,8 @@ enum { LNT_TYPED_FUNCTION = 2, LNT_TYPED_PARAMS = 3 };
 /* The loop for a site's node on this element type, at its level, and its parameters; NULL if there is none. */
 lnt_typed_fn lnt_typed_unary(const lnt_site *site, lnt_dtype dtype, double *param);
 lnt_typed_fn lnt_typed_binary(const lnt_site *site, lnt_dtype dtype);
+/* Does that take the operands the other way round? x > y is y < x. */
+bool lnt_typed_is_turned(const lnt_node *node);
 /* May that have one element as its second operand? */
 bool lnt_typed_takes_one(const lnt_site *site, lnt_dtype dtype);
 /* The loop that clamps to an upper or a lower bound. */

@@ -45,8 +45,6 @@ typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
     X(Equal)                                                                                                 \
     X(Less)                                                                                                  \
     X(LessOrEqual)                                                                                           \
-    X(Greater)                                                                                               \
-    X(GreaterOrEqual)                                                                                        \
     X(BitwiseAnd)                                                                                            \
     X(BitwiseOr)                                                                                             \
     X(BitwiseXor)                                                                                            \

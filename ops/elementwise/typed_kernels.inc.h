@@ -313,9 +313,7 @@ static inline double hyperbolic_tangent(double x)
     BINARY_ONE(Max, type, dtype, type, x != x || x > y ? x : y)
 #define COMPARING_LOOPS(type, dtype, utype, udtype, real)                                                    \
     BINARY(Less, type, dtype, uint8_t, x < y)                                                                \
-    BINARY(LessOrEqual, type, dtype, uint8_t, x <= y)                                                        \
-    BINARY(Greater, type, dtype, uint8_t, x > y)                                                             \
-    BINARY(GreaterOrEqual, type, dtype, uint8_t, x >= y)
+    BINARY(LessOrEqual, type, dtype, uint8_t, x <= y)
 
 SIGNED_TYPES(WRAPPING_LOOPS)
 SIGNED_TYPES(SIGNED_LOOPS)
@@ -396,10 +394,8 @@ enum {
                WITH_SCATTER || WITH_SOFT,
     WITH_PRelu = LNT_HAS_PRelu,
     WITH_Equal = LNT_HAS_Equal || WITH_ARG,
-    WITH_Less = LNT_HAS_Less || WITH_ARG,
-    WITH_LessOrEqual = LNT_HAS_LessOrEqual || WITH_ARG,
-    WITH_Greater = LNT_HAS_Greater || WITH_ARG,
-    WITH_GreaterOrEqual = LNT_HAS_GreaterOrEqual || WITH_ARG,
+    WITH_Less = LNT_HAS_Less || LNT_HAS_Greater || WITH_ARG,
+    WITH_LessOrEqual = LNT_HAS_LessOrEqual || LNT_HAS_GreaterOrEqual || WITH_ARG,
     WITH_BitwiseAnd = LNT_HAS_BitwiseAnd,
     WITH_BitwiseOr = LNT_HAS_BitwiseOr,
     WITH_BitwiseXor = LNT_HAS_BitwiseXor,
@@ -448,7 +444,7 @@ enum {
 #define ALL_ENTRIES(type, dtype, utype, udtype, real)                                                        \
     ENTRY(Min, dtype) ENTRY(Max, dtype)
 #define COMPARING_ENTRIES(type, dtype, utype, udtype, real)                                                  \
-    ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
+    ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype)
 #define ALONG_CELL(name, dtype, loop_dtype)                                                                  \
     [LNT_ALONG_##name][LNT_##dtype] = WITH_ALONG_##name ? along_##name##_##loop_dtype : NULL,
 #define ALONG_ENTRY(name, dtype) ALONG_CELL(name, dtype, dtype)

@@ -49,9 +49,9 @@ static void apply(const argmax *p, lnt_typed_row row, lnt_dtype dtype, void *out
 /* Which of x are to take the place of the best so far, as bytes of 0 or 1. */
 static void beats(const argmax *p, const void *x, const void *best, uint8_t *mask, int64_t n)
 {
-    const lnt_typed_row strict = p->least ? LNT_TYPED_Less : LNT_TYPED_Greater;
-    const lnt_typed_row weak = p->least ? LNT_TYPED_LessOrEqual : LNT_TYPED_GreaterOrEqual;
-    apply(p, p->last ? weak : strict, p->dtype, mask, x, best, n);
+    const void *pair[] = {x, best};
+    apply(p, p->last ? LNT_TYPED_LessOrEqual : LNT_TYPED_Less, p->dtype, mask, pair[!p->least],
+          pair[p->least], n);
 }
 
 /* Rows of a span are numbered in 32 bits: -1 where none of them is the best so far. */
