@@ -3,6 +3,7 @@
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
 #include "ops/data/order.h"
+#include "ops/elementwise/typed_kernels.h"
 #include "ops/rows/row.h"
 #include "ops/data/sort.h"
 
@@ -129,8 +130,9 @@ static find_fn find_of(lnt_dtype dtype)
  * another's: within one x86 fetches lines ahead that the other has. */
 enum { TURNED_BYTES = 32 * 1024, FEW_COLUMNS = 4, APART = 4096 };
 
-/* Or so many, a multiple of 8, are looked at side by side, for few elements of each. */
-enum { ABREAST = 32, FEW_ELEMENTS = 32 };
+/* Or so many, a multiple of 8, are looked at side by side, for few elements of each; of several images where they are
+ * fewer than BESIDE. */
+enum { ABREAST = 32, ABREAST_OF_ONE = 256, BESIDE = 16, FEW_ELEMENTS = 32 };
 
 /* Has any level of this architecture insert_columns? */
 #ifdef __x86_64__
@@ -144,14 +146,15 @@ typedef struct topk_params {
     bool by_digits;
     int64_t n, k, inner, size;
     int64_t columns;       /* that are turned into rows at once; 0: elements are taken from where they are */
+    int64_t width;         /* of as many looked at side by side, at most */
     int64_t step;          /* between the elements that are chosen from */
     find_fn find;          /* NULL: none */
     int64_t near;          /* elements looked at by their keys before others are found as candidates */
     int64_t room, scratch; /* entries and bytes of one thread */
     uint64_t flip;         /* all ones for the largest */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
-    const lnt_row_kernels
-        *abreast; /* whose insert_columns columns are looked at side by side with, else NULL */
+    const lnt_row_kernels *abreast; /* what columns are looked at side by side with, else NULL */
+    const lnt_typed_kernels *typed; /* where that is for the largest of each alone, else NULL */
 } topk_params;
 
 typedef struct topk_job {
@@ -160,6 +163,7 @@ typedef struct topk_job {
     char *values;
     int64_t *indices;
     char *scratch;
+    int64_t item; /* rows of an item of work: those of an image where several are turned */
 } topk_job;
 
 /* ---- few elements: those found so far, the last of them where it is quickly replaced ---- */
@@ -341,34 +345,72 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
 
 /* ---- rows and columns ---- */
 
-/* Columns side by side: their elements are `step` apart, of what is found those of one are `next` apart, and those of
- * two `beside`. */
+/* `images` side by side of as many columns as make `width` in all: elements of a column are `step` apart. What is found
+ * in the first one goes to `to`. */
 typedef struct columns {
     const char *from;
-    int64_t step, width, to, next, beside;
+    int64_t step, width, images, to;
 } columns;
 
-static void topk_columns(const topk_job *job, const columns *c, int64_t *lists)
+/* The first of each column alone: of the smallest NaN were the last. */
+static void find_largest(const topk_job *job, const columns *c, int64_t *indices)
 {
     const topk_params *p = job->p;
-    const int64_t n = (int64_t)lnt_round_up((size_t)c->width, 8), step = c->step * p->size;
+    const int64_t images = c->images, wide = c->width / images;
+    _Alignas(16) char best[ABREAST_OF_ONE * sizeof(double)];
+    int32_t at[ABREAST_OF_ONE];
+    const bool is_double = p->dtype == LNT_DOUBLE;
+    const char *from = c->from;
+    LNT_ASSERT(c->width > 0 && c->width <= ABREAST_OF_ONE);
+    memset(at, 0, (size_t)c->width * sizeof *at);
+    memset(indices, 0, (size_t)c->width * sizeof *indices);
+    memcpy(best, from, (size_t)(c->width * p->size));
+    for (int64_t i = 1; i < p->n; i++) {
+        const void *row = from += c->step * p->size;
+        if (is_double)
+            p->typed->pick_double((double *)(void *)best, indices, row, i, 1, false, c->width);
+        else
+            p->abreast->pick_max((float *)(void *)best, at, row, (int32_t)i, false, false, c->width);
+    }
+    for (int64_t j = 0; j < c->width && !is_double; j++)
+        indices[j] = at[j];
+    if (job->values)
+        lnt_turn(job->values + c->to * p->size, wide, best, images, wide, images, (size_t)p->size);
+    if (job->indices)
+        lnt_turn(job->indices + c->to, wide, indices, images, wide, images, sizeof *indices);
+}
+
+/* The first k of each column, in order of their keys. */
+static void find_first(const topk_params *p, const columns *c, int64_t n, int64_t *lists, int64_t *indices)
+{
     const int64_t whole = p->dtype == LNT_FLOAT ? c->width & -8 : 0;
-    int64_t key[ABREAST] = {0}, *const indices = lists + p->k * n;
-    LNT_ASSERT(c->width > 0 && n <= ABREAST);
+    int64_t key[ABREAST] = {0};
     for (int64_t i = 0; i < p->n; i++) {
-        const char *from = c->from + i * step;
+        const char *from = c->from + i * c->step * p->size;
         p->abreast->order_keys((const float *)(const void *)from, whole, p->flip != 0, key);
         keys_of[p->dtype](from + whole * p->size, 1, c->width - whole, p->flip ^ UINT64_C(1) << 63,
                           (uint64_t *)key + whole);
         p->abreast->insert_columns(lists, indices, lnt_least(i, p->k), p->k, key, i, n);
     }
+}
+
+static void topk_columns(const topk_job *job, const columns *c, int64_t *lists)
+{
+    const topk_params *p = job->p;
+    const int64_t n = (int64_t)lnt_round_up((size_t)c->width, 8);
+    int64_t *const indices = lists + p->k * n;
+    LNT_ASSERT(c->width > 0 && n <= ABREAST);
+    find_first(p, c, n, lists, indices);
     for (int64_t i = 0; i < p->k; i++)
-        for (int64_t j = 0; j < c->width; j++) {
-            const int64_t at = indices[i * n + j], to = c->to + i * c->next + j * c->beside;
+        for (int64_t j = 0, image = 0, to = c->to + i * p->inner; j < c->width; j++) {
+            const int64_t at = indices[i * n + j];
             if (job->values)
-                lnt_move_slice(job->values + to * p->size, c->from + at * step + j * p->size, p->size);
+                lnt_move_slice(job->values + to * p->size, c->from + (at * c->step + j) * p->size, p->size);
             if (job->indices)
                 job->indices[to] = at;
+            const bool last = ++image == c->images;
+            to += last ? 1 - (image - 1) * p->k * p->inner : p->k * p->inner;
+            image = last ? 0 : image;
         }
 }
 
@@ -385,20 +427,26 @@ static void topk_row(const topk_job *job, const char *data, int64_t to, lnt_entr
     }
 }
 
-/* From row r on as many as are columns beside each other, at most ABREAST and `most`; or as rows are turned. */
+/* From row r on as many as are columns beside each other, at most ABREAST and `most`; where there are few, those of
+ * several images that are turned. */
 static int64_t topk_abreast(const topk_job *job, int64_t r, int64_t most, char *turned, void *lists)
 {
     const topk_params *p = job->p;
     const int64_t inner = p->inner, outer = r / inner, column = r % inner;
-    const int64_t width = lnt_least(lnt_least(most, ABREAST), inner == 1 ? most : inner - column);
     const char *data = job->src + (outer * p->n * inner + column) * p->size;
-    columns c = {data, inner, width, outer * p->k * inner + column, inner, 1};
-    if (inner == 1) {
-        c = (columns){turned, width, width, r * p->k, 1, p->k};
-        lnt_turn(turned, width, data, p->n, width, p->n, (size_t)p->size);
+    columns c = {data, inner, lnt_least(lnt_least(most, p->width), inner - column), 1,
+                 outer * p->k * inner + column};
+    if (inner < BESIDE) {
+        c.images = lnt_least(most, p->width) / inner;
+        c.from = turned;
+        c.step = c.width = c.images * inner;
+        lnt_turn(turned, c.images, data, p->n * inner, c.images, p->n * inner, (size_t)p->size);
     }
-    topk_columns(job, &c, lists);
-    return width;
+    if (p->typed)
+        find_largest(job, &c, lists);
+    else
+        topk_columns(job, &c, lists);
+    return c.width;
 }
 
 static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -409,7 +457,8 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     LNT_ASSERT(p->k <= p->n && p->inner > 0);
     lnt_entry *entries = (lnt_entry *)(void *)(job->scratch + thread * p->scratch);
     _Alignas(16) char turned[TURNED_BYTES];
-    for (int64_t r = begin, width = 1; r < end; r += width) {
+    end *= job->item;
+    for (int64_t r = begin * job->item, width = 1; r < end; r += width) {
         const int64_t outer = r / p->inner, column = r % p->inner, to = outer * p->k * p->inner + column;
         const char *data = job->src + (outer * p->n * p->inner + column) * p->size;
         if (HAS_ABREAST && p->abreast) {
@@ -430,7 +479,9 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
 {
     const topk_params *p = s->params;
-    topk_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_out(k, s, 1), lnt_scratch(k, s)};
+    topk_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_out(k, s, 1), lnt_scratch(k, s), 1};
+    if (p->abreast && p->inner < BESIDE)
+        job.item = p->inner;
     const int64_t count = lnt_operand_count(s->in[0]);
     if (count == 0 || p->k == 0)
         return LNT_OK;
@@ -441,19 +492,20 @@ static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
     }
     const int64_t in_order =
         p->k * bits_of((uint64_t)p->k) * 32; /* what it costs to bring those found into order */
-    const int64_t grain = lnt_grain(p->n * 8 + in_order), together = p->abreast ? ABREAST : 1;
-    return lnt_parallel(k, count / p->n, (grain + together - 1) / together * together, topk_rows, &job);
+    const int64_t grain = lnt_grain(p->n * 8 + in_order), together = p->abreast ? p->width / job.item : 1;
+    return lnt_parallel(k, count / p->n / job.item, (grain / job.item + together) / together * together,
+                        topk_rows, &job);
 }
 
-/* Are there enough columns, or rows that fit when they are turned, and so few elements in each that one of several
- * most often has a new entry? */
-static bool is_abreast(const topk_params *p, int64_t count)
+/* Are there enough columns, or so many images of few that fit when they are turned, and so few elements in each that
+ * one of several most often has a new entry? */
+static bool is_abreast(const topk_params *p, int64_t rows)
 {
-    const bool fits = p->inner == 1 ? p->n * ABREAST * p->size <= TURNED_BYTES && count >= p->n * ABREAST / 2
-                                    : p->inner >= ABREAST / 2;
-    const bool few =
-        p->dtype == LNT_DOUBLE && p->inner == 1 && p->k <= 2; /* found sooner than keys are made */
-    return fits && !few && p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner > 1 || p->n <= 128 + 40 * p->k);
+    /* Doubles are found sooner than keys of them are made. */
+    const bool found = p->dtype == LNT_DOUBLE && p->inner == 1 && !p->typed && p->k <= 2;
+    const bool fits = rows >= ABREAST / 2 && p->n <= (found ? ABREAST : 128 + 40 * p->k) &&
+                      p->n * ABREAST * p->size <= TURNED_BYTES;
+    return p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner >= BESIDE || fits);
 }
 
 lnt_status lnt_bind_top_k(lnt_site *site)
@@ -474,20 +526,26 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->columns = p->inner > 1 && p->n > 0 ? TURNED_BYTES / (p->n * p->size) : 0;
     if (p->columns < FEW_COLUMNS)
         p->columns = 0;
-    if (HAS_ABREAST && site->kernels->row->insert_columns && is_abreast(p, lnt_operand_count(in)))
+    p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
+    if (p->k == 1 && p->flip && p->n <= INT32_MAX && (p->dtype == LNT_FLOAT || p->dtype == LNT_DOUBLE))
+        p->typed = site->kernels->typed;
+    if (HAS_ABREAST && site->kernels->row->insert_columns && p->n > 0 &&
+        is_abreast(p, lnt_operand_count(in) / p->n))
         p->abreast = site->kernels->row;
+    p->width = !p->typed           ? ABREAST
+               : p->inner < BESIDE ? lnt_least(ABREAST_OF_ONE, TURNED_BYTES / (p->n * p->size))
+                                   : ABREAST_OF_ONE;
     p->step = p->columns > 0 ? 1 : p->inner;
     p->find = find_of(p->dtype);
     p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
     /* One of so many is a candidate, as long as those before were in no order. */
     p->near = p->find ? lnt_least(p->n, p->k * FAR) : p->n;
-    p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
     /* A heap takes about k log(n / k) new entries, each moved log(k) times, and gives up k as slowly; counting looks
      * at all elements, and at its counters, many in a turn. All elements are not counted. */
     p->by_digits =
         p->k > 0 && (p->k == p->n || p->k * (bits_of((uint64_t)(p->n / p->k)) + 1) * bits_of((uint64_t)p->k) >
                                          3 * p->n + COUNTERS / 4);
-    p->room = p->abreast ? p->k * ABREAST : p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
+    p->room = p->abreast ? p->k * p->width : p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
     p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1) + APART,
                                        LNT_ALIGN);
     lnt_bind_scratch(site, (size_t)p->scratch * site->threads);

@@ -476,6 +476,6 @@ const lnt_typed_kernels TABLE = {
     .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,
               WITH_Where ? where_uint32_t : NULL, WITH_Where ? where_uint64_t : NULL},
     .clip_bytes = LNT_HAS_Clip ? clip_bytes : NULL,
-    .pick_double = WITH_ARG ? pick_double : NULL,
+    .pick_double = WITH_ARG || LNT_HAS_TopK ? pick_double : NULL,
 };
 /* clang-format on */

@@ -531,13 +531,14 @@ def test_top_k_of_equals(tmp_path, dtype, largest, k):
     check_against(tmp_path, model, {"x": x}, [np.take_along_axis(x, order, 1), order], ways=(("--opt", "all"),))
 
 
-@pytest.mark.parametrize("dims,axis", [([2, 60, 43], 1), ([70, 45], 1), ([64, 64], 0), ([40, 31], 1), ([3, 700], 1)])
-@pytest.mark.parametrize("k", [2, 7, 300])
+@pytest.mark.parametrize("dims,axis", [([2, 60, 43], 1), ([70, 45], 1), ([64, 64], 0), ([40, 31], 1), ([3, 700], 1), ([50, 9, 3], 1),
+                                       ([7, 33, 15], 1), ([2, 40, 300], 1), ([700, 2], 1)])
+@pytest.mark.parametrize("k", [1, 2, 7, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
 @pytest.mark.parametrize("largest", [0, 1])
 def test_top_k_of_extremes(tmp_path, dims, axis, k, dtype, largest):
-    """Columns, and short rows, that are looked at together, counted or sorted: ties, zeros of both signs, NaN and the
-    extreme numbers."""
+    """Columns, few ones of several images, and short rows that are looked at together, counted or sorted: ties, zeros of both
+    signs, NaN and the extreme numbers."""
     rng, is_float, k = np.random.default_rng(3), np.issubdtype(dtype, np.floating), min(k, dims[axis])
     x = rng.integers(0 if dtype == np.uint8 else -9, 10, dims).astype(dtype)
     limits = np.finfo(dtype) if is_float else np.iinfo(dtype)
