@@ -36,11 +36,38 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
-/* start: an exclusive result of nothing; none: what leaves any element as it is, -0 too. */
-#define CUMULATE(NAME, DT, T, C, load, store, start, none, OP)                                               \
+/* Sums of columns that fill vectors; how many columns those are. */
+#define CUMULATE_STRIPS(T)                                                                                   \
+    static int64_t sum_strips_##T(const walk *w, const void *src, void *dst)                                 \
+    {                                                                                                        \
+        typedef T strip __attribute__((vector_size(16)));                                                    \
+        const int64_t lanes = sizeof(strip) / sizeof(T);                                                     \
+        int64_t c = 0;                                                                                       \
+        for (; c + lanes <= w->columns; c += lanes) {                                                        \
+            const T *x = (const T *)src + c;                                                                 \
+            T *y = (T *)dst + c;                                                                             \
+            strip sum = w->exclusive ? (strip){0} : -(strip){0};                                             \
+            for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step) {                                 \
+                strip next;                                                                                  \
+                memcpy(&next, x, sizeof next);                                                               \
+                next += sum;                                                                                 \
+                memcpy(y, w->exclusive ? &sum : &next, sizeof sum);                                          \
+                sum = next;                                                                                  \
+            }                                                                                                \
+        }                                                                                                    \
+        return c;                                                                                            \
+    }
+CUMULATE_STRIPS(float)
+CUMULATE_STRIPS(double)
+CUMULATE_STRIPS(uint32_t)
+CUMULATE_STRIPS(uint64_t)
+
+/* start: an exclusive result of nothing; none: what leaves any element as it is, -0 too; strips: columns that are done
+ * in vectors. */
+#define CUMULATE(NAME, DT, T, C, load, store, start, none, OP, strips)                                       \
     static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
     {                                                                                                        \
-        for (int64_t c = 0; c < w->columns; c++) {                                                           \
+        for (int64_t c = strips; c < w->columns; c++) {                                                      \
             const T *x = (const T *)src + c;                                                                 \
             T *y = (T *)dst + c;                                                                             \
             C sum = w->exclusive ? (C)start : (C)none;                                                       \
@@ -51,10 +78,18 @@ typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
             }                                                                                                \
         }                                                                                                    \
     }
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +)                                                         \
-    CUMULATE(product, DT, T, C, load, store, 1, 1, *)
-LNT_PLAIN_NUMBER_LIST(X)
+/* Integers wrap around to the same bits, signed or not. */
+#define CUMULATED_LIST(X)                                                                                    \
+    X(FLOAT, float, float, lnt_as_float, lnt_as_float, sum_strips_float(w, src, dst))                        \
+    X(DOUBLE, double, double, lnt_as_double, lnt_as_double, sum_strips_double(w, src, dst))                  \
+    X(UINT8, uint8_t, uint32_t, (uint32_t), (uint8_t), 0)                                                    \
+    X(UINT16, uint16_t, uint32_t, (uint32_t), (uint16_t), 0)                                                 \
+    X(UINT32, uint32_t, uint32_t, (uint32_t), (uint32_t), sum_strips_uint32_t(w, src, dst))                  \
+    X(UINT64, uint64_t, uint64_t, (uint64_t), (uint64_t), sum_strips_uint64_t(w, src, dst))
+#define X(DT, T, C, load, store, strips)                                                                     \
+    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +, strips)                                                 \
+    CUMULATE(product, DT, T, C, load, store, 1, 1, *, 0)
+CUMULATED_LIST(X)
 #undef X
 
 typedef struct cumulative_params {
@@ -205,9 +240,30 @@ static lnt_dtype computed_type(unsigned dtype)
     return dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16 ? LNT_FLOAT : (lnt_dtype)dtype;
 }
 
-static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row row)
+/* NULL: there is none. */
+static cumulate_fn cumulate_of(lnt_dtype dtype, bool product)
+{
+#define OF(DT) (LNT_HAS_CumProd && product ? product_##DT : sum_##DT)
+    switch (dtype) {
+    case LNT_FLOAT: return OF(FLOAT);
+    case LNT_DOUBLE: return OF(DOUBLE);
+    case LNT_INT8:
+    case LNT_UINT8: return OF(UINT8);
+    case LNT_INT16:
+    case LNT_UINT16: return OF(UINT16);
+    case LNT_INT32:
+    case LNT_UINT32: return OF(UINT32);
+    case LNT_INT64:
+    case LNT_UINT64: return OF(UINT64);
+    default: return NULL;
+    }
+#undef OF
+}
+
+static lnt_status bind_cumulative(lnt_site *site, lnt_typed_row row)
 {
     const lnt_dtype dtype = computed_type(site->in[0]->dtype);
+    const cumulate_fn run = cumulate_of(dtype, row == LNT_TYPED_Mul);
     const lnt_operand *axis = site->in[1];
     if (!run)
         return lnt_bind_unsupported_type(site, site->in[0]->dtype);
@@ -231,22 +287,10 @@ static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row
 
 lnt_status lnt_bind_cum_sum(lnt_site *site)
 {
-    switch (computed_type(site->in[0]->dtype)) {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: return bind_cumulative(site, sum_##DT, LNT_TYPED_Add);
-        LNT_PLAIN_NUMBER_LIST(X)
-#undef X
-    default: return bind_cumulative(site, NULL, LNT_TYPED_NONE);
-    }
+    return bind_cumulative(site, LNT_TYPED_Add);
 }
 
 lnt_status lnt_bind_cum_prod(lnt_site *site)
 {
-    switch (computed_type(site->in[0]->dtype)) {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: return bind_cumulative(site, product_##DT, LNT_TYPED_Mul);
-        LNT_PLAIN_NUMBER_LIST(X)
-#undef X
-    default: return bind_cumulative(site, NULL, LNT_TYPED_NONE);
-    }
+    return bind_cumulative(site, LNT_TYPED_Mul);
 }

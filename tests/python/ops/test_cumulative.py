@@ -10,7 +10,7 @@ from linnet_ctypes import check_every_level
 from small_int8 import element_type, model_of
 
 SHAPES = [([70, 45], 1), ([16, 1], 1), ([15, 33], 1), ([129, 16], 1), ([3, 50, 17], 1), ([40, 300], 0), ([2, 9, 5], 1), ([33], 0),
-          ([2, 3, 8, 19], -1), ([1, 700], 1), ([9, 1, 30], 1)]
+          ([2, 3, 8, 19], -1), ([1, 700], 1), ([9, 1, 30], 1), ([3, 50, 7], 1), ([60, 13], 0)]
 FLOATS = {np.float32: 1e-5, np.float64: 1e-13, np.float16: 2e-3}
 INTEGERS = [np.int8, np.uint16, np.int32, np.int64]
 
@@ -56,9 +56,9 @@ def test_integers_wrap(tmp_path, op, exclusive, reverse):
             check(tmp_path, op, x, axis, exclusive, reverse)
 
 
-@pytest.mark.parametrize("rows", [2, 20, 100])
-def test_the_sign_of_zero_is_kept_in_any_number_of_sequences(tmp_path, rows):
-    x = np.full((rows, 20), -0.0, np.float32)
+@pytest.mark.parametrize("rows, columns", [(2, 20), (20, 20), (100, 20), (20, 7)])
+def test_the_sign_of_zero_is_kept_in_any_number_of_sequences(tmp_path, rows, columns):
+    x = np.full((rows, columns), -0.0, np.float32)
     node = helper.make_node("CumSum", ["x", "a"], ["y"])
     for axis in (0, 1):
         model = model_of([node], [("x", 1, x.shape)], [("y", 1, None)], {"a": np.array(axis)})
