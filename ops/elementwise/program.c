@@ -840,6 +840,15 @@ static bool is_one_row(const lnt_code *c, const lnt_view *view, int64_t cols)
     return one;
 }
 
+/* Is an operand one number for each row? To be read in blocks it were to be written as often as the row is long. */
+static bool has_numbers(const lnt_code *c, const lnt_view *view)
+{
+    for (unsigned i = 0; i < c->n_in; i++)
+        if (view[i].col_stride == 0 && view[i].row_stride != 0)
+            return true;
+    return false;
+}
+
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
@@ -854,7 +863,9 @@ void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t
     const int64_t at_once = rows_at_once(c, cols);
     const int64_t rest =
         at_once * cols & (c->kernels->width - 1); /* a block that is no whole vectors is copied */
-    if ((rows == 1 || cols >= LONG_ROW || at_once == 1 || rest) && runs_in_place(c, view, cols)) {
+    const bool by_rows =
+        rows == 1 || cols >= LONG_ROW || at_once == 1 || rest || (takes_rows(c) && has_numbers(c, view));
+    if (by_rows && runs_in_place(c, view, cols)) {
         run_in_place(c, view, rows, cols);
         return;
     }
