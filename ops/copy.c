@@ -117,6 +117,42 @@ static bool shuffle_dense(interleave_fn interleave, char *dst, const char *src, 
     return true;
 }
 
+/* N columns of twice as many rows or more that dst has one behind the other, or so many rows that src has so: in
+ * log2(N) rounds of interleaving halves the bits of the column's number become the lowest ones of the place, in one
+ * more those of the row's. The last block begins early enough to be whole. */
+#define TURN_HALVES(T, N, ROUNDS)                                                                            \
+    static __attribute__((noinline)) bool turn_halves_##T(char *dst, int64_t dst_step, const char *src,      \
+                                                          int64_t src_step, int64_t rows, int64_t columns)   \
+    {                                                                                                        \
+        typedef T lanes __attribute__((vector_size(16)));                                                    \
+        const bool to_rows = columns == N && dst_step == 8;                                                  \
+        const int64_t n = to_rows ? rows : columns, unit = sizeof(T);                                        \
+        int64_t from = src_step, to = dst_step, in_step = unit, out_step = unit;                             \
+        if (n < 2 * N || !(to_rows || (rows == N && src_step == 8)))                                         \
+            return false;                                                                                    \
+        *(to_rows ? &to : &from) = 16;                                                                       \
+        *(to_rows ? &out_step : &in_step) = 8;                                                               \
+        for (int64_t i = 0; i < n; i += 2 * N) {                                                             \
+            const int64_t at = lnt_least(i, n - 2 * N);                                                      \
+            const char *in = src + at * in_step;                                                             \
+            char *out = dst + at * out_step;                                                                 \
+            lanes a[N], b[N];                                                                                \
+            _Pragma("GCC unroll 8") for (int j = 0; j < N; j++, in += from) memcpy(&a[j], in, 16);           \
+            for (int round = to_rows ? ROUNDS : ROUNDS + 1; round > 0; round--) {                            \
+                _Pragma("GCC unroll 4") for (int j = 0; j < N / 2; j++)                                      \
+                {                                                                                            \
+                    b[2 * j] = LOW_##T(a[j], a[j + N / 2]);                                                  \
+                    b[2 * j + 1] = HIGH_##T(a[j], a[j + N / 2]);                                             \
+                }                                                                                            \
+                _Pragma("GCC unroll 8") for (int j = 0; j < N; j++) a[j] = b[j];                             \
+            }                                                                                                \
+            _Pragma("GCC unroll 8") for (int j = 0; j < N; j++, out += to) memcpy(out, &a[j], 16);           \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+TURN_HALVES(uint8_t, 8, 3)
+TURN_HALVES(uint16_t, 4, 2)
+
 /* Fewer rows or columns than `lanes`, small units, in squares that end in columns to come, or in rows to come where
  * those are one after the other; what is left by `rest`. */
 static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn rest,
@@ -128,6 +164,9 @@ static __attribute__((noinline)) void turn_few(lnt_turn_fn squares, lnt_turn_fn 
     char part[16][16];
     if (ROOM && src_step == rows * unit && dst_step == columns * unit &&
         shuffle_dense(interleave, dst, src, rows * dst_step, columns))
+        return;
+    if ((lanes == 16 ? turn_halves_uint8_t : turn_halves_uint16_t)(dst, dst_step, src, src_step, rows,
+                                                                   columns))
         return;
     if (rows < lanes && src_step >= rows * unit && (columns - lanes) * src_step >= 16 - rows * unit) {
         /* The last square begins early enough to be whole; those whose rows would end behind src have them last. */

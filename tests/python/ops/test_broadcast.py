@@ -83,8 +83,8 @@ def test_tiles(tmp_path, shape, repeats, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
-@pytest.mark.parametrize("rows", [5, 8, 16, 24])
-@pytest.mark.parametrize("columns", [2, 4, 7, 8, 16])
+@pytest.mark.parametrize("rows", [4, 5, 8, 16, 24, 77])
+@pytest.mark.parametrize("columns", [2, 4, 7, 8, 16, 77])
 def test_small_matrices_turned(tmp_path, rows, columns, dtype):
     b = Builder(9)
     values = {"x": filled(b.rng, [37, columns, rows], dtype)}
