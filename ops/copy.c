@@ -568,6 +568,9 @@ static void join_lines(lnt_copy *c)
     if (c->kind == LNT_COPY_BYTES && c->rank > 2 && c->src[last - 1] == 0 && c->dst[last - 1] == c->n[last] &&
         c->n[last - 2] > c->n[last - 1] && c->n[last - 2] * c->n[last - 1] * c->n[last] <= SLICE_BYTES)
         move_axis(c, last - 1, last - 2);
+    if (c->kind == LNT_COPY_BYTES && c->rank > 2 && c->n[last] <= 64 && c->n[last - 1] < 4 &&
+        c->n[last - 2] >= 16)
+        move_axis(c, last - 2, last - 1);
     const bool few = c->kind == LNT_COPY_LINE && c->n[last] < 8 && c->n[last - 1] > c->n[last];
     if (few)
         move_axis(c, last - 1, last);
@@ -729,16 +732,20 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
             memcpy(dst + behind, &last, sizeof last);                                                        \
         }                                                                                                    \
     }
+typedef uint8_t vectors __attribute__((vector_size(32)));
 SHORT_LINES(uint32_t)
 SHORT_LINES(uint64_t)
 SHORT_LINES(vector_uint8_t)
+SHORT_LINES(vectors)
 
 static __attribute__((noinline)) void byte_lines(char *dst, int64_t dst_step, const char *src,
                                                  int64_t src_step, int64_t rows, int64_t n)
 {
-    if (n > 32 || n < 4)
+    if (n > 64 || n < 4)
         for (; rows > 0; rows--, dst += dst_step, src += src_step)
             memcpy(dst, src, (size_t)n);
+    else if (n > 32)
+        short_lines_vectors(dst, dst_step, src, src_step, rows, n);
     else if (n > 16)
         short_lines_vector_uint8_t(dst, dst_step, src, src_step, rows, n);
     else if (n >= 8)

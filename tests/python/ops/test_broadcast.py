@@ -3,7 +3,7 @@ results that take an operand's memory."""
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from builder import Builder
 from harness import check_against_reference
@@ -91,3 +91,13 @@ def test_small_matrices_turned(tmp_path, rows, columns, dtype):
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     b.output(b.op("Transpose", b.input("x", kind, [37, columns, rows]), perm=[0, 2, 1]), "y", [37, rows, columns], kind)
     check_against_reference(tmp_path, b.model("turned"), values)
+
+
+@pytest.mark.parametrize("lines", [2, 3, 5])
+@pytest.mark.parametrize("columns", [3, 12, 20, 37, 64, 70])
+def test_short_lines_take_turns(tmp_path, lines, columns):
+    b = Builder(10)
+    values = {"x": filled(b.rng, [lines, 600, columns], "uint8")}
+    b.output(b.op("Transpose", b.input("x", TensorProto.UINT8, [lines, 600, columns]), perm=[1, 0, 2]), "y", [600, lines, columns],
+             TensorProto.UINT8)
+    check_against_reference(tmp_path, b.model("lines"), values)
