@@ -9,22 +9,39 @@
 #include "base/half.h"
 #include "base/linnet_types.h"
 
-#define LNT_PLAIN_NUMBER_LIST(X)                                                                             \
+/* Those whose sums and products have the bits of all others': integers wrap around, signed or not. */
+#define LNT_WRAPPING_LIST(X)                                                                                 \
     X(FLOAT, float, float, lnt_as_float, lnt_as_float, lnt_as_float)                                         \
     X(DOUBLE, double, double, lnt_as_double, lnt_as_double, lnt_as_double)                                   \
-    X(INT8, int8_t, uint64_t, (uint64_t)(int64_t), (int8_t), (int64_t))                                      \
-    X(INT16, int16_t, uint64_t, (uint64_t)(int64_t), (int16_t), (int64_t))                                   \
-    X(INT32, int32_t, uint64_t, (uint64_t)(int64_t), (int32_t), (int64_t))                                   \
-    X(INT64, int64_t, uint64_t, (uint64_t), (int64_t), (int64_t))                                            \
     X(UINT8, uint8_t, uint64_t, (uint64_t), (uint8_t), (uint64_t))                                           \
     X(UINT16, uint16_t, uint64_t, (uint64_t), (uint16_t), (uint64_t))                                        \
     X(UINT32, uint32_t, uint64_t, (uint64_t), (uint32_t), (uint64_t))                                        \
     X(UINT64, uint64_t, uint64_t, (uint64_t), (uint64_t), (uint64_t))
+#define LNT_PLAIN_NUMBER_LIST(X)                                                                             \
+    LNT_WRAPPING_LIST(X)                                                                                     \
+    X(INT8, int8_t, uint64_t, (uint64_t)(int64_t), (int8_t), (int64_t))                                      \
+    X(INT16, int16_t, uint64_t, (uint64_t)(int64_t), (int16_t), (int64_t))                                   \
+    X(INT32, int32_t, uint64_t, (uint64_t)(int64_t), (int32_t), (int64_t))                                   \
+    X(INT64, int64_t, uint64_t, (uint64_t), (int64_t), (int64_t))
+#define LNT_HALF_LIST(X)                                                                                     \
+    X(FLOAT16, uint16_t, float, lnt_f16_to_float, lnt_float_to_f16, lnt_f16_to_float)                        \
+    X(BFLOAT16, uint16_t, float, lnt_bf16_to_float, lnt_float_to_bf16, lnt_bf16_to_float)
 /* Besides those that are computed with as float. */
 #define LNT_NUMBER_LIST(X)                                                                                   \
     LNT_PLAIN_NUMBER_LIST(X)                                                                                 \
-    X(FLOAT16, uint16_t, float, lnt_f16_to_float, lnt_float_to_f16, lnt_f16_to_float)                        \
-    X(BFLOAT16, uint16_t, float, lnt_bf16_to_float, lnt_float_to_bf16, lnt_bf16_to_float)
+    LNT_HALF_LIST(X)
+
+/* The type of LNT_WRAPPING_LIST that sums and products are computed in; others are themselves. */
+static inline lnt_dtype lnt_wrapping_type(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_INT8: return LNT_UINT8;
+    case LNT_INT16: return LNT_UINT16;
+    case LNT_INT32: return LNT_UINT32;
+    case LNT_INT64: return LNT_UINT64;
+    default: return dtype;
+    }
+}
 
 static inline float lnt_as_float(float x)
 {

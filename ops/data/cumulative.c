@@ -78,18 +78,16 @@ CUMULATE_STRIPS(uint64_t)
             }                                                                                                \
         }                                                                                                    \
     }
-/* Integers wrap around to the same bits, signed or not. */
-#define CUMULATED_LIST(X)                                                                                    \
-    X(FLOAT, float, float, lnt_as_float, lnt_as_float, sum_strips_float(w, src, dst))                        \
-    X(DOUBLE, double, double, lnt_as_double, lnt_as_double, sum_strips_double(w, src, dst))                  \
-    X(UINT8, uint8_t, uint32_t, (uint32_t), (uint8_t), 0)                                                    \
-    X(UINT16, uint16_t, uint32_t, (uint32_t), (uint16_t), 0)                                                 \
-    X(UINT32, uint32_t, uint32_t, (uint32_t), (uint32_t), sum_strips_uint32_t(w, src, dst))                  \
-    X(UINT64, uint64_t, uint64_t, (uint64_t), (uint64_t), sum_strips_uint64_t(w, src, dst))
-#define X(DT, T, C, load, store, strips)                                                                     \
-    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +, strips)                                                 \
+#define STRIPS_FLOAT sum_strips_float(w, src, dst)
+#define STRIPS_DOUBLE sum_strips_double(w, src, dst)
+#define STRIPS_UINT8 0
+#define STRIPS_UINT16 0
+#define STRIPS_UINT32 sum_strips_uint32_t(w, src, dst)
+#define STRIPS_UINT64 sum_strips_uint64_t(w, src, dst)
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +, STRIPS_##DT)                                            \
     CUMULATE(product, DT, T, C, load, store, 1, 1, *, 0)
-CUMULATED_LIST(X)
+LNT_WRAPPING_LIST(X)
 #undef X
 
 typedef struct cumulative_params {
@@ -243,21 +241,13 @@ static lnt_dtype computed_type(unsigned dtype)
 /* NULL: there is none. */
 static cumulate_fn cumulate_of(lnt_dtype dtype, bool product)
 {
-#define OF(DT) (LNT_HAS_CumProd && product ? product_##DT : sum_##DT)
-    switch (dtype) {
-    case LNT_FLOAT: return OF(FLOAT);
-    case LNT_DOUBLE: return OF(DOUBLE);
-    case LNT_INT8:
-    case LNT_UINT8: return OF(UINT8);
-    case LNT_INT16:
-    case LNT_UINT16: return OF(UINT16);
-    case LNT_INT32:
-    case LNT_UINT32: return OF(UINT32);
-    case LNT_INT64:
-    case LNT_UINT64: return OF(UINT64);
+    switch (lnt_wrapping_type(dtype)) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return LNT_HAS_CumProd && product ? product_##DT : sum_##DT;
+        LNT_WRAPPING_LIST(X)
+#undef X
     default: return NULL;
     }
-#undef OF
 }
 
 static lnt_status bind_cumulative(lnt_site *site, lnt_typed_row row)

@@ -201,7 +201,8 @@ typedef void (*finish_fn)(const void *acc, int64_t n, void *out);
         for (int64_t j = 0; j < n; j++)                                                                      \
             ((T *)out)[j] = store(((const C *)acc)[j]);                                                      \
     }
-LNT_NUMBER_LIST(X)
+LNT_WRAPPING_LIST(X)
+LNT_HALF_LIST(X)
 #undef X
 
 /* ---- the loops around them ---- */
@@ -312,13 +313,14 @@ static lnt_status run_einsum(lnt_kernel *k, const lnt_step *s)
 
 static lnt_status choose_loops(lnt_site *site, einsum_params *p)
 {
-    switch (site->in[0]->dtype) {
+    switch (lnt_wrapping_type((lnt_dtype)site->in[0]->dtype)) {
 #define X(DT, T, C, load, store, comparable)                                                                 \
     case LNT_##DT:                                                                                           \
         p->accumulate = accumulate_##DT;                                                                     \
         p->finish = finish_##DT;                                                                             \
         return LNT_OK;
-        LNT_NUMBER_LIST(X)
+        LNT_WRAPPING_LIST(X)
+        LNT_HALF_LIST(X)
 #undef X
     default: return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
     }
