@@ -36,16 +36,18 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
-/* Sums of columns that fill vectors; how many columns those are. */
+/* Sums of columns that fill vectors; how many columns those are, or more. The last ones begin early enough, but where
+ * sums take the place of elements. */
 #define CUMULATE_STRIPS(T)                                                                                   \
     static int64_t sum_strips_##T(const walk *w, const void *src, void *dst)                                 \
     {                                                                                                        \
         typedef T strip __attribute__((vector_size(16)));                                                    \
         const int64_t lanes = sizeof(strip) / sizeof(T);                                                     \
+        const int64_t whole = w->columns & -lanes, last = w->columns - lanes;                                \
         int64_t c = 0;                                                                                       \
-        for (; c + lanes <= w->columns; c += lanes) {                                                        \
-            const T *x = (const T *)src + c;                                                                 \
-            T *y = (T *)dst + c;                                                                             \
+        for (; c < (dst == src || last < 0 ? whole : w->columns); c += lanes) {                              \
+            const T *x = (const T *)src + lnt_least(c, last);                                                \
+            T *y = (T *)dst + lnt_least(c, last);                                                            \
             strip sum = w->exclusive ? (strip){0} : -(strip){0};                                             \
             for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step) {                                 \
                 strip next;                                                                                  \
