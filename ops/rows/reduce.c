@@ -18,7 +18,8 @@ enum {
     SHORT_ROW = 32,   /* rows up to that are turned where there are many */
     SHORT_BLOCK = 64, /* and rows with what is kept behind them, up to that */
     FEW_ROWS = 16,
-    FOLDED = 256 /* elements of short rows that are taken as one */
+    FOLDED = 256, /* elements of short rows that are taken as one, */
+    BUNDLED = 8   /* but of floats not so many that fewer of those are left, which may be taken together */
 };
 
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
@@ -98,7 +99,8 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
     if (left > 0)
         p->rows = joined->extent[--left];
     if (p->inner > 0 && p->inner <= LNT_REDUCE_BLOCK / 4 && p->rows > 0)
-        p->fold = lnt_least(FOLDED / p->inner + 1, p->rows);
+        p->fold = lnt_least(FOLDED / p->inner + 1,
+                            p->dtype == LNT_FLOAT ? (p->rows + BUNDLED - 1) / BUNDLED : p->rows);
     return left;
 }
 
