@@ -268,7 +268,7 @@ static lnt_status try_node_program(lnt_site *site, bool *done)
 
 /* ---- typed loops ---- */
 
-enum { FROM_RESULT = -1, MAX_OPERANDS = 3 };
+enum { FROM_RESULT = -1, MAX_OPERANDS = 3, LONG_BOOLS = 512 };
 
 /* One pass over the result; its operands are inputs, or what the passes before left in the result. */
 typedef struct pass {
@@ -682,12 +682,13 @@ static lnt_status bind_typed_unary(lnt_site *site)
              : site->err->code;
 }
 
-/* One element of either operand for a whole row of the other is the second one, where that makes no difference. */
+/* One element of either operand for a whole row of the other is the second one, where that makes no difference. Bools
+ * are decided by it or not, a guess for each row: long ones only. */
 static void take_one(const lnt_site *site, pass *p, lnt_dtype dtype)
 {
     const unsigned last = p->map.rank - 1, id = site->node->op->id;
     lnt_map_operand *o = p->map.operand;
-    if (!lnt_typed_takes_one(site, dtype))
+    if (!lnt_typed_takes_one(site, dtype) || (dtype == LNT_BOOL && p->map.cols < LONG_BOOLS))
         return;
     if (o[0].stride[last] == 0 && id != LNT_ID_Sub && id != LNT_ID_Div) {
         const lnt_map_operand second = o[1];

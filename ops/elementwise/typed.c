@@ -121,6 +121,30 @@ static bool loop_pow(const lnt_typed_args *a)
     return true;
 }
 
+/* ---- bools by one bool: all are decided by it, or none ---- */
+
+static bool loop_bools(const lnt_typed_args *a, lnt_typed_row row, bool deciding)
+{
+    const lnt_typed_kernels *typed = a->kernels->typed;
+    if (!a->one)
+        return typed->loop[row][LNT_BOOL](a);
+    if ((*(const uint8_t *)a->in[1] != 0) == deciding)
+        memset(a->out, deciding, (size_t)a->n);
+    else
+        typed->cast.step[LNT_CAST_8_bool](a->out, a->in[0], a->n);
+    return true;
+}
+
+static bool loop_and(const lnt_typed_args *a)
+{
+    return loop_bools(a, LNT_TYPED_And, false);
+}
+
+static bool loop_or(const lnt_typed_args *a)
+{
+    return loop_bools(a, LNT_TYPED_Or, true);
+}
+
 /* ---- lookup ---- */
 
 static lnt_typed_row row_of(const lnt_node *node)
@@ -158,6 +182,10 @@ lnt_typed_fn lnt_typed_binary(const lnt_site *site, lnt_dtype dtype)
 {
     if (LNT_HAS_Pow && site->node->op->id == LNT_ID_Pow)
         return dtype == LNT_BOOL ? NULL : loop_pow;
+    if (LNT_HAS_And && site->node->op->id == LNT_ID_And && dtype == LNT_BOOL)
+        return loop_and;
+    if (LNT_HAS_Or && site->node->op->id == LNT_ID_Or && dtype == LNT_BOOL)
+        return loop_or;
     return dtype < LNT_TYPED_DTYPES ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
 }
 
@@ -175,6 +203,8 @@ bool lnt_typed_takes_one(const lnt_site *site, lnt_dtype dtype)
     case LNT_TYPED_Min:
     case LNT_TYPED_Max: return LNT_TYPED_TAKES_ONE(dtype);
     case LNT_TYPED_Div: return LNT_TYPED_TAKES_ONE(dtype) && dtype == LNT_DOUBLE;
+    case LNT_TYPED_And:
+    case LNT_TYPED_Or: return dtype == LNT_BOOL;
     default: return false;
     }
 }

@@ -101,3 +101,12 @@ def test_short_lines_take_turns(tmp_path, lines, columns):
     b.output(b.op("Transpose", b.input("x", TensorProto.UINT8, [lines, 600, columns]), perm=[1, 0, 2]), "y", [600, lines, columns],
              TensorProto.UINT8)
     check_against_reference(tmp_path, b.model("lines"), values)
+
+
+@pytest.mark.parametrize("op", ["And", "Or"])
+@pytest.mark.parametrize("shapes", [([6, 700], [6, 1]), ([1, 1], [6, 700]), ([6, 1], [2, 6, 600]), ([1], [1])])
+def test_bools_by_one(tmp_path, op, shapes):
+    b = Builder(11)
+    names, values = operands(b, shapes, ["bool", "bool"])
+    b.output(b.op(op, *names), "y", list(np.broadcast_shapes(*shapes)), TensorProto.BOOL)
+    check_against_reference(tmp_path, b.model("bools"), values)
