@@ -639,7 +639,9 @@ LNT_INLINE float v_sum(vf x)
 #if LNT_VL == 16
     return _mm512_reduce_add_ps((__m512)x);
 #elif LNT_VL == 8
-    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+    const __m128 four = _mm256_castps256_ps128((__m256)x) + _mm256_extractf128_ps((__m256)x, 1);
+    const __m128 two = four + _mm_movehl_ps(four, four);
+    return two[0] + two[1];
 #else
     return (x[0] + x[2]) + (x[1] + x[3]);
 #endif
@@ -668,10 +670,18 @@ LNT_INLINE vf v_sum4(vf a, vf b, vf c, vf d)
 /* Largest lane; unspecified if a lane is NaN. */
 LNT_INLINE float v_max_lane(vf x)
 {
+#if LNT_VL == 16
+    return _mm512_reduce_max_ps((__m512)x);
+#elif LNT_VL == 8
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return two[0] > two[1] ? two[0] : two[1];
+#else
     float m = x[0];
     for (unsigned i = 1; i < LNT_VL; i++)
         m = x[i] > m ? x[i] : m;
     return m;
+#endif
 }
 
 /* True if any lane of a comparison's result is set. */
