@@ -6,6 +6,7 @@
  * each group. */
 #include "ops/check/check.h"
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "ops/nbits/nbits_kernels.h"
 #include "ops/nbits/nibble_kernels.h"
@@ -137,7 +138,7 @@ static void check_unpack(bench *t)
 
 /* ---- int8 ---- */
 
-enum { ROWS_MOST = 9, COLUMNS_MOST = LNT_PANEL + 3, GROUPS_MOST = NUMBERS / LNT_NIBBLE_GROUP };
+enum { ROWS_MOST = 9, COLUMNS_MOST = LNT_PANEL + 3, GROUPS_MOST = NUMBERS / 16 };
 
 typedef struct nibble_bench {
     lnt_check_report *report;
@@ -149,10 +150,10 @@ typedef struct nibble_bench {
     float largest[ROWS_MOST]
                  [GROUPS_MOST]; /* what 127 stands for in a group of a; NaN where not all are finite */
     float a[ROWS_MOST][NUMBERS], scales[COLUMNS_MOST * GROUPS_MOST], y[ROWS_MOST * COLUMNS_MOST + 1];
-    uint8_t weights[COLUMNS_MOST * NUMBERS / 2], zeros[COLUMNS_MOST * GROUPS_MOST];
+    uint8_t weights[COLUMNS_MOST * NUMBERS], zeros[COLUMNS_MOST * GROUPS_MOST];
     float side_scales[GROUPS_MOST * LNT_PANEL], side_zeros[GROUPS_MOST * LNT_PANEL];
     _Alignas(LNT_ALIGN) float room[LNT_PANEL * NUMBERS / 4];
-    _Alignas(LNT_ALIGN) char rows[ROWS_MOST * (GROUPS_MOST + 16) * LNT_NIBBLE_GROUP_BYTES];
+    _Alignas(LNT_ALIGN) char rows[ROWS_MOST * (GROUPS_MOST + 32) * 24];
 } nibble_bench;
 
 static unsigned any_below(nibble_bench *t, unsigned n)
@@ -186,14 +187,14 @@ static float largest_of_group(const float *a, int64_t n)
 static void find_largest(nibble_bench *t)
 {
     for (int64_t m = 0; m < t->M; m++)
-        for (int64_t k = 0; k < t->K; k += LNT_NIBBLE_GROUP)
-            t->largest[m][k / LNT_NIBBLE_GROUP] =
-                largest_of_group(t->a[m] + k, t->K - k < LNT_NIBBLE_GROUP ? t->K - k : LNT_NIBBLE_GROUP);
+        for (int64_t k = 0, group = 1 << t->job.group_log2; k < t->K; k += group)
+            t->largest[m][k >> t->job.group_log2] = largest_of_group(t->a[m] + k, lnt_least(group, t->K - k));
 }
 
-static void make_nibbles(nibble_bench *t)
+static void make_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
 {
-    const unsigned log2 = LNT_NIBBLE_GROUP_LOG2 + any_below(t, 4);
+    const unsigned log2 =
+        LNT_NIBBLE_GROUP_LOG2 + any_below(t, 4) - (kernels->columns && any_below(t, 3) == 0);
     t->K = 1 + any_below(t, NUMBERS);
     t->M = 1 + any_below(t, ROWS_MOST);
     t->N = 1 + any_below(t, COLUMNS_MOST);
@@ -201,30 +202,39 @@ static void make_nibbles(nibble_bench *t)
                                     .scales = t->scales,
                                     .zeros = any_below(t, 2) ? t->zeros : NULL,
                                     .blocks = (t->K + (1 << log2) - 1) >> log2,
-                                    .block_log2 = log2},
+                                    .block_log2 = log2,
+                                    .bits = kernels->bytes && any_below(t, 2) ? 8 : 4},
                               .rows = t->rows,
+
                               .M = t->M,
                               .N = t->N,
                               .y = t->y};
+    lnt_nibble_measure(&t->job, t->K);
     fill_nibbles(t);
     find_largest(t);
 }
 
-static unsigned nibble(const uint8_t *bytes, int64_t i)
+static unsigned number_at(const uint8_t *bytes, int64_t i, unsigned bits)
 {
-    return bytes[i / 2] >> (i % 2 * 4) & 15;
+    return bits == 8 ? bytes[i] : bytes[i / 2] >> (i % 2 * 4) & 15;
+}
+
+static unsigned zero_at(const lnt_nibbles *w, int64_t n, int64_t block)
+{
+    const int64_t bytes = (w->blocks * w->bits + 7) / 8;
+    return w->zeros ? number_at(w->zeros + n * bytes, block, w->bits) : 1u << (w->bits - 1);
 }
 
 static void check_nibble_sum(nibble_bench *t, int64_t m, int64_t n, float got)
 {
     const lnt_nibbles *w = &t->job.w;
-    const double groups = (double)t->K / LNT_NIBBLE_GROUP + 4;
+    const double groups = (double)(t->K >> t->job.group_log2) + 4;
     double want = 0, magnitudes = 0;
     for (int64_t k = 0; k < t->K; k++) {
         const int64_t block = k >> w->block_log2;
-        const unsigned number = nibble(w->weights, ((n * w->blocks) << w->block_log2) + k),
-                       zero = w->zeros ? nibble(w->zeros + n * ((w->blocks + 1) / 2), block) : 8;
-        const float largest = t->largest[m][k / LNT_NIBBLE_GROUP];
+        const unsigned number = number_at(w->weights, ((n * w->blocks) << w->block_log2) + k, w->bits),
+                       zero = zero_at(w, n, block);
+        const float largest = t->largest[m][k >> t->job.group_log2];
         const double q = (double)rintf(t->a[m][k] * (largest > 0 ? 127 / largest : 0));
         const double scale = (double)largest / 127 * (double)w->scales[n * w->blocks + block];
         want += isnan(largest) ? NAN : scale * q * ((double)number - zero);
@@ -235,8 +245,8 @@ static void check_nibble_sum(nibble_bench *t, int64_t m, int64_t n, float got)
         return;
     lnt_check_fail(
         t->report,
-        "%s int8 by 4 bits: K %lld, block %d, row %lld, column %lld is %.9g, expected %.9g, seed %llu",
-        t->level, (long long)t->K, 1 << w->block_log2, (long long)m, (long long)n, (double)got, want,
+        "%s int8 by %u bits: K %lld, block %d, row %lld, column %lld is %.9g, expected %.9g, seed %llu",
+        t->level, w->bits, (long long)t->K, 1 << w->block_log2, (long long)m, (long long)n, (double)got, want,
         (unsigned long long)t->seed);
 }
 
@@ -244,9 +254,9 @@ static void quantize_all(nibble_bench *t, const lnt_nibble_kernels *kernels, uns
 {
     lnt_nibble_job *j = &t->job;
     j->lanes = lanes;
-    j->chunks = (t->K + lanes * LNT_NIBBLE_GROUP - 1) / (lanes * LNT_NIBBLE_GROUP);
+    lnt_nibble_measure(j, t->K);
     for (int64_t m = 0; m < t->M; m++)
-        kernels->quantize(j, t->a[m], t->K, t->rows + m * j->chunks * lanes * LNT_NIBBLE_GROUP_BYTES);
+        kernels->quantize(j, t->a[m], t->K, t->rows + m * j->row_bytes);
 }
 
 static void check_tiles(nibble_bench *t, const lnt_nibble_kernels *kernels)
@@ -272,12 +282,11 @@ static lnt_nbits_panel nibble_panel(nibble_bench *t, int64_t n)
     p.zeros = w->zeros ? t->side_zeros : NULL;
     for (int64_t i = 0; i < LNT_PANEL; i++) {
         const int64_t column = n + i < t->N ? n + i : t->N - 1;
-        p.at[i] = column * (w->blocks << (w->block_log2 - 1));
+        p.at[i] = column * ((w->blocks << w->block_log2) * w->bits / 8);
         for (int64_t b = 0; b < w->blocks; b++) {
             t->side_scales[b * LNT_PANEL + i] = w->scales[column * w->blocks + b];
             if (w->zeros)
-                t->side_zeros[b * LNT_PANEL + i] =
-                    (float)nibble(w->zeros + column * ((w->blocks + 1) / 2), b);
+                t->side_zeros[b * LNT_PANEL + i] = (float)zero_at(w, column, b);
         }
     }
     return p;
@@ -288,8 +297,8 @@ static void check_result(nibble_bench *t)
     for (int64_t i = 0; i < t->M * t->N; i++)
         check_nibble_sum(t, i / t->N, i % t->N, t->y[i]);
     if (t->y[t->M * t->N] != 12345.5f)
-        lnt_check_fail(t->report, "%s int8 by 4 bits: wrote behind its result, seed %llu", t->level,
-                       (unsigned long long)t->seed);
+        lnt_check_fail(t->report, "%s int8 by %u bits: wrote behind its result, seed %llu", t->level,
+                       t->job.w.bits, (unsigned long long)t->seed);
 }
 
 static void check_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
@@ -302,6 +311,9 @@ static void check_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
     }
     kernels->columns(&t->job, 0, t->N);
     check_result(t);
+    const bool short_blocks = t->job.w.block_log2 < LNT_NIBBLE_GROUP_LOG2;
+    if ((short_blocks && !kernels->bytes) || t->job.column_bytes % LNT_NIBBLE_UNPACKED)
+        return;
     quantize_all(t, kernels, LNT_NIBBLE_PANEL_LANES);
     for (int64_t n = 0; n < t->N; n += LNT_PANEL) {
         const lnt_nbits_panel p = nibble_panel(t, n);
@@ -320,7 +332,7 @@ static lnt_status check_all_nibbles(lnt_level level, uint64_t seed, lnt_check_re
     for (unsigned i = 0; i < CASES; i++) {
         t->seed = seed + i;
         t->random = 0x9e3779b97f4a7c15u * (seed + i + 1);
-        make_nibbles(t);
+        make_nibbles(t, lnt_kernels_of(level)->nibble);
         check_nibbles(t, lnt_kernels_of(level)->nibble);
     }
     lnt_free(&lnt_malloc_allocator, t);

@@ -1,7 +1,8 @@
 /* matmul_nbits.c — com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits in blocks along K, each with
  * a scale and a zero point.
  *
- * Weights of 4 bits whose node allows A to be int8 (accuracy_level 4) are multiplied as integers (nibble_kernels.h).
+ * Weights of 4 bits, or 8 where the level has kernels for them, whose node allows A to be int8 (accuracy_level 4) are
+ * multiplied as integers (nibble_kernels.h).
  * Others become floats: a row, in the kernels' order (nbits_kernels.h), meets a column while it is taken apart; for
  * more of them some columns at a time are brought to float, and the product's tiles multiply these.
  * Weights whose blocks are permuted (g_idx), or are no power of two, are taken apart one by one. */
@@ -25,7 +26,8 @@ enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 enum {
     PANELS_MOST = 4, /* that are brought to float at a time, */
     DEPTH = 256,     /* elements of K of them */
-    MANY_ROWS = 4    /* of int8, that are worth making columns a panel */
+    MANY_ROWS = 4,   /* of int8, that are worth making columns a panel */
+    FEW_COLUMNS = 16 /* that are sooner multiplied as floats than rows are quantized */
 };
 
 typedef struct nbits {
@@ -33,8 +35,7 @@ typedef struct nbits {
     const lnt_gemm_kernels *gemm;
     const lnt_nbits_kernels *kernels; /* NULL: weights are taken apart one by one */
     const lnt_nibble_kernels *nibble; /* of int8; or NULL */
-    int64_t chunks, columns;          /* of a row, and that meet one at a time, with these */
-    unsigned lanes;
+    int64_t columns;                  /* that meet a row at a time, with these */
     int64_t panels; /* that become floats at a time */
     unsigned form, block_log2;
     int64_t M, K, N, block, blocks, bits;
@@ -43,6 +44,7 @@ typedef struct nbits {
     int64_t pitch;        /* elements of a row of A in the kernels' order; bytes of a quantized one */
     size_t ordered_bytes; /* scratch of these, before the threads' */
     size_t thread_bytes;
+    lnt_nibble_job job; /* of `nibble`, without operands */
 } nbits;
 
 typedef struct nbits_job {
@@ -52,6 +54,7 @@ typedef struct nbits_job {
     const int32_t *groups; /* block of each k, or NULL */
     float *y;
     char *scratch;
+    lnt_nibble_job nibble;
 } nbits_job;
 
 /* Number i of those packed lowest bits first. */
@@ -273,40 +276,37 @@ static lnt_status unpack_columns(lnt_kernel *k, void *arg, int64_t begin, int64_
 
 /* ---- of int8 ---- */
 
-static lnt_nibble_job nibble_job(const nbits_job *j)
+void lnt_nibble_measure(lnt_nibble_job *j, int64_t K)
 {
-    const nbits *p = j->p;
-    return (lnt_nibble_job){.w = {j->weights, j->scales, j->packed_zeros, p->blocks, p->block_log2},
-                            .rows = j->scratch,
-                            .chunks = p->chunks,
-                            .lanes = p->lanes,
-                            .M = p->M,
-                            .N = p->N,
-                            .bias = j->bias,
-                            .y = j->y};
+    const unsigned block_log2 = j->w.block_log2;
+    j->group_log2 = block_log2 < LNT_NIBBLE_GROUP_LOG2 ? block_log2 : LNT_NIBBLE_GROUP_LOG2;
+    j->shift = block_log2 - j->group_log2;
+    const int64_t chunk = (int64_t)j->lanes << j->group_log2;
+    j->chunks = (K + chunk - 1) / chunk;
+    j->numbers_bytes = j->chunks * chunk;
+    j->row_bytes = j->numbers_bytes + j->chunks * j->lanes * 2 * (int64_t)sizeof(float);
+    j->column_bytes = (j->w.blocks << block_log2) * j->w.bits / 8;
 }
 
 static lnt_status quantize_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const nbits_job *j = arg;
     const nbits *p = j->p;
-    const lnt_nibble_job job = nibble_job(j);
     (void)k, (void)thread;
     for (int64_t m = begin; m < end; m++)
-        p->nibble->quantize(&job, j->a + m * p->K, p->K, j->scratch + m * p->pitch);
+        p->nibble->quantize(&j->nibble, j->a + m * p->K, p->K, j->scratch + m * p->pitch);
     return LNT_OK;
 }
 
 /* Columns [n, n + columns) of all rows. */
-static void multiply_block(const nbits_job *j, const lnt_nibble_job *job, int64_t n, unsigned columns,
-                           float *room)
+static void multiply_block(const nbits_job *j, int64_t n, unsigned columns, float *room)
 {
     const nbits *p = j->p;
     lnt_nibble_block b;
     float sums[LNT_NIBBLE_COLUMNS];
-    p->nibble->prepare(job, n, columns, room, &b);
+    p->nibble->prepare(&j->nibble, n, columns, room, &b);
     for (int64_t m = 0; m < p->M; m++) {
-        p->nibble->tile(job, &b, m, sums);
+        p->nibble->tile(&j->nibble, &b, m, sums);
         for (unsigned c = 0; c < columns; c++)
             j->y[m * p->N + n + c] = sums[c] + (j->bias ? j->bias[n + c] : 0);
     }
@@ -316,10 +316,9 @@ static lnt_status multiply_nibbles(lnt_kernel *k, void *arg, int64_t begin, int6
 {
     const nbits_job *j = arg;
     const nbits *p = j->p;
-    const lnt_nibble_job job = nibble_job(j);
     (void)k;
     if (p->columns < LNT_PANEL && p->nibble->columns) {
-        p->nibble->columns(&job, begin * p->columns, lnt_least(end * p->columns, p->N));
+        p->nibble->columns(&j->nibble, begin * p->columns, lnt_least(end * p->columns, p->N));
         return LNT_OK;
     }
     for (int64_t i = begin; i < end; i++) {
@@ -328,9 +327,9 @@ static lnt_status multiply_nibbles(lnt_kernel *k, void *arg, int64_t begin, int6
         float *room = room_of(j, thread);
         if (p->columns == LNT_PANEL) {
             const lnt_nbits_panel panel = panel_of(j, n, room);
-            p->nibble->panel(&job, &panel, n, columns, room + panel_room(p));
+            p->nibble->panel(&j->nibble, &panel, n, columns, room + panel_room(p));
         } else {
-            multiply_block(j, &job, n, columns, room);
+            multiply_block(j, n, columns, room);
         }
     }
     return LNT_OK;
@@ -339,6 +338,13 @@ static lnt_status multiply_nibbles(lnt_kernel *k, void *arg, int64_t begin, int6
 static lnt_status run_nibbles(lnt_kernel *k, nbits_job *j)
 {
     const nbits *p = j->p;
+    j->nibble = p->job;
+    j->nibble.w.weights = j->weights;
+    j->nibble.w.scales = j->scales;
+    j->nibble.w.zeros = j->packed_zeros;
+    j->nibble.rows = j->scratch;
+    j->nibble.bias = j->bias;
+    j->nibble.y = j->y;
     LNT_TRY(lnt_parallel(k, p->M, 1 + 8192 / p->pitch, quantize_rows, j));
     return lnt_parallel(k, (p->N + p->columns - 1) / p->columns, 1 + 32768 / (p->pitch * p->M),
                         multiply_nibbles, j);
@@ -370,7 +376,8 @@ static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
                      p->packed_zeros ? zeros : NULL,
                      lnt_in(k, s, GROUPS),
                      lnt_out(k, s, 0),
-                     lnt_scratch(k, s)};
+                     lnt_scratch(k, s),
+                     {.lanes = 0}};
     for (int64_t i = 0; job.groups && i < p->K; i++)
         LNT_REQUIRE(job.groups[i] >= 0 && job.groups[i] < p->blocks, k->err, LNT_E_VALUE,
                     "g_idx holds %d, of %lld blocks", (int)job.groups[i], (long long)p->blocks);
@@ -431,12 +438,23 @@ static bool has_order(const lnt_site *site, const nbits *p, int64_t per_word)
            p->block / 2 < p->K;
 }
 
+/* Has the level kernels for their width and blocks, and are columns enough to be worth quantizing rows? */
+static bool has_nibbles(const lnt_site *site, const nbits *p)
+{
+    const lnt_nibble_kernels *kernels = site->kernels->nibble;
+    if (p->bits == 4 && p->block >= LNT_NIBBLE_GROUP)
+        return p->N >= FEW_COLUMNS;
+    const bool row = p->bits == 4 && kernels->columns && p->M < MANY_ROWS;
+    return (row || (p->bits >= 4 && kernels->bytes)) &&
+           p->N >= (p->M < MANY_ROWS ? FEW_COLUMNS : 4 * FEW_COLUMNS);
+}
+
 /* May and can they be multiplied as integers? */
 static bool takes_int8(const lnt_site *site, const nbits *p)
 {
-    return lnt_attr_i(site->node, "accuracy_level", 0) == LNT_NBITS_INT8 && p->bits == 4 &&
-           p->block >= LNT_NIBBLE_GROUP && (p->packed_zeros || !lnt_input(site, ZEROS)) &&
-           has_order(site, p, LNT_NIBBLE_GROUP);
+    return lnt_attr_i(site->node, "accuracy_level", 0) == LNT_NBITS_INT8 &&
+           (p->packed_zeros || !lnt_input(site, ZEROS)) && has_nibbles(site, p) &&
+           has_order(site, p, LNT_NIBBLE_GROUP / 2);
 }
 
 static lnt_status no_room(const lnt_site *site)
@@ -459,17 +477,22 @@ static lnt_status bind_room(lnt_site *site, nbits *p, size_t rows, int64_t float
 static lnt_status plan_nibbles(lnt_site *site, nbits *p)
 {
     const lnt_nibble_kernels *kernels = site->kernels->nibble;
-    const bool panels = kernels->panel && p->M >= MANY_ROWS;
+    const bool panels = kernels->panel && p->M >= MANY_ROWS && p->column_bytes % LNT_NIBBLE_UNPACKED == 0;
     size_t total = 0, at;
     p->nibble = kernels;
     p->kernels = site->kernels->nbits;
     p->columns = panels ? LNT_PANEL : LNT_NIBBLE_COLUMNS;
-    p->lanes = panels ? LNT_NIBBLE_PANEL_LANES : kernels->lanes;
     p->block_log2 = (unsigned)__builtin_ctzll((unsigned long long)p->block);
-    p->chunks = (p->K + p->lanes * LNT_NIBBLE_GROUP - 1) / (p->lanes * LNT_NIBBLE_GROUP);
-    p->pitch = p->chunks * p->lanes * LNT_NIBBLE_GROUP_BYTES;
+    p->job =
+        (lnt_nibble_job){.w = {.blocks = p->blocks, .block_log2 = p->block_log2, .bits = (unsigned)p->bits},
+                         .lanes = panels ? LNT_NIBBLE_PANEL_LANES : kernels->lanes,
+                         .M = p->M,
+                         .N = p->N};
+    lnt_nibble_measure(&p->job, p->K);
+    p->pitch = p->job.row_bytes;
     const int64_t numbers = p->blocks * p->block * LNT_PANEL / (int64_t)sizeof(float);
-    const int64_t each = panels ? panel_room(p) + numbers : 2 * LNT_NIBBLE_COLUMNS * p->chunks * p->lanes;
+    const int64_t each =
+        panels ? panel_room(p) + numbers : 2 * LNT_NIBBLE_COLUMNS * p->job.chunks * p->job.lanes;
     if (!lnt_reserve(&total, lnt_dim_mul(p->M, p->pitch), 1, &at))
         return no_room(site);
     return bind_room(site, p, total, each);

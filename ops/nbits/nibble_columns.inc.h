@@ -1,9 +1,15 @@
-/* nibble_columns.inc.h — columns of weights of 4 bits times rows of int8, part of nibble_kernels.inc.h on x86: scales
+/* nibble_columns.inc.h — columns of weights of few bits times rows of int8, part of nibble_kernels.inc.h on x86: scales
  * are picked where they lie for each row; many rows meet panels. */
 
-LNT_INLINE unsigned group_shift(const lnt_nibble_job *j)
+/* Bits of the numbers, as the compiler may know them; half of their range. */
+LNT_INLINE unsigned bits_of(const lnt_nibbles *w)
 {
-    return j->w.block_log2 - LNT_NIBBLE_GROUP_LOG2;
+    return NIBBLES_8_BITS ? w->bits : 4;
+}
+
+LNT_INLINE float half_of(const lnt_nibbles *w)
+{
+    return (float)(1u << (bits_of(w) - 1));
 }
 
 /* A quantized row. */
@@ -14,10 +20,9 @@ typedef struct row_parts {
 
 LNT_INLINE row_parts row_at(const lnt_nibble_job *j, int64_t m)
 {
-    const int64_t groups = j->chunks * j->lanes;
-    row_parts r = {.numbers = j->rows + m * groups * LNT_NIBBLE_GROUP_BYTES};
-    r.scales = (const float *)(const void *)(r.numbers + groups * LNT_NIBBLE_GROUP);
-    r.sums = r.scales + groups;
+    row_parts r = {.numbers = j->rows + m * j->row_bytes};
+    r.scales = (const float *)(const void *)(r.numbers + j->numbers_bytes);
+    r.sums = r.scales + j->chunks * j->lanes;
     return r;
 }
 
@@ -27,85 +32,113 @@ LNT_INLINE row_parts row_at(const lnt_nibble_job *j, int64_t m)
 static __attribute__((noinline)) void begin_columns(const lnt_nibbles *w, const int64_t *column,
                                                     const float *sums, vf *total)
 {
-    const int64_t blocks = w->blocks, zero_bytes = (blocks + 1) / 2;
+    const int64_t blocks = w->blocks, zero_bytes = (blocks * bits_of(w) + 7) / 8;
     for (int64_t b = 0; b < blocks; b += LNT_VL) {
-        const vf sum = v_load(sums + b) * v_splat(0.125f);
+        const vf sum = v_load(sums + b) * v_splat(1 / half_of(w));
         const unsigned some = lanes_left((size_t)(blocks - b));
         for (unsigned c = 0; c < COLUMNS; c++) {
             const vf scale = v_load_n(w->scales + column[c] * blocks + b, some);
-            const vf zero =
-                vi_float(nibbles_numbers(w->zeros + column[c] * zero_bytes + b / 2, zero_bytes - b / 2));
-            total[c] = v_fnma(scale * zero, sum, total[c]);
+            const uint8_t *zeros = w->zeros + column[c] * zero_bytes;
+            const vi zero = bits_of(w) == 8 ? nibbles_bytes(zeros + b, some)
+                                            : nibbles_numbers(zeros + b / 2, zero_bytes - b / 2);
+            total[c] = v_fnma(scale * vi_float(zero), sum, total[c]);
         }
     }
+}
+
+/* What all columns have in common. */
+typedef struct columns_shape {
+    int64_t blocks, column_bytes, chunk_bytes;
+    unsigned shift;         /* a block is 2 ** shift groups, */
+    unsigned lanes_log2;    /* a group 2 ** this lanes of 32 bits */
+    int64_t step;           /* bytes of a row that meet a vector of weights */
+    vi low, high;           /* bits of the even numbers and, moved down, of the odd ones */
+    vi lane_block, lane_of; /* of groups: block, counted from the first one's on; of lanes: group */
+} columns_shape;
+
+LNT_INLINE columns_shape shape_of(const lnt_nibble_job *j)
+{
+    const bool bytes = bits_of(&j->w) == 8;
+    columns_shape s = {.blocks = j->w.blocks,
+                       .column_bytes = j->column_bytes,
+                       .shift = j->shift,
+                       .lanes_log2 = j->group_log2 - (bytes ? 2 : 3),
+                       .step = bytes ? NIBBLES_BYTES : NIBBLES_STEP,
+                       .low = vi_splat(bytes ? -1 : 0x0f0f0f0f),
+                       .high = vi_splat(bytes ? 0 : 0x0f0f0f0f)};
+    s.chunk_bytes = NIBBLES_BYTES << s.lanes_log2;
+    s.lane_block = v_lanes_of(s.shift);
+    s.lane_of = v_lanes_of(s.lanes_log2);
+    return s;
 }
 
 typedef struct some_columns {
     const uint8_t *from[COLUMNS];
     const float *scales[COLUMNS];
+    row_parts row;
     vf total[COLUMNS];
 } some_columns;
 
-/* A chunk of all columns, which have `left` bytes from it on; lanes are of these of its n blocks, from number `first`
- * on. sums: of its groups, where zero points are 8; or NULL. */
-LNT_INLINE void add_chunk(some_columns *t, int64_t left, int64_t first, unsigned n, vi blocks,
-                          const char *row, const float *of_row, const float *sums)
+/* A chunk of all columns, of which each has `left` bytes, from block `first` on; sums: are there no zero points? */
+LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left, int64_t first, bool sums)
 {
+    const unsigned blocks = lanes_left((size_t)(s->blocks - first));
     vf scale[COLUMNS];
+    vi group = s->lane_of;
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-        scale[c] = v_pick(t->scales[c] + first, n, blocks);
+        scale[c] = v_pick(t->scales[c] + first, blocks, s->lane_block);
         if (sums)
-            t->total[c] = v_fnma(scale[c], v_load(sums), t->total[c]);
-        scale[c] *= v_load(of_row);
+            t->total[c] = v_fnma(scale[c], v_load(t->row.sums), t->total[c]);
+        scale[c] *= v_load(t->row.scales);
     }
-    UNROLL_FOR(1, unsigned i = 0; i < STEPS && left > 0; i++, left -= NIBBLES_BYTES) {
-        const unsigned words = lanes_left((size_t)left / 4);
+    UNROLL_FOR(1, int64_t i = 0; i < left; i += NIBBLES_BYTES) {
+        const unsigned words = lanes_left((size_t)(left - i) / 4);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-            const nibbles w = nibbles_of((vi)v_load_n(ELEMS(t->from[c] + i * NIBBLES_BYTES), words));
-            const vi sum = nibbles_dot(w, (const int8_t *)row + i * NIBBLES_STEP);
-            t->total[c] = v_fma(vi_float(sum), v_spread(scale[c], i), t->total[c]);
+            const vi bytes = (vi)v_load_n(ELEMS(t->from[c] + i), words);
+            const vi sum = nibbles_dot(nibbles_of(bytes, s->low, s->high), (const int8_t *)t->row.numbers);
+            t->total[c] = v_fma(vi_float(sum), v_lanes(scale[c], group), t->total[c]);
         }
+        t->row.numbers += s->step;
+        group += vi_splat(LNT_VL >> s->lanes_log2);
     }
+    t->row.scales += LNT_VL;
+    t->row.sums += LNT_VL;
 }
 
 /* A row by columns from n on; behind the last one that again. */
-LNT_INLINE vf row_by_columns(const lnt_nibble_job *j, row_parts row, int64_t n, unsigned columns)
+LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_parts row, int64_t n,
+                             unsigned columns)
 {
-    const lnt_nibbles *w = &j->w;
-    const unsigned shift = group_shift(j);
-    const int64_t column_bytes = w->blocks << (w->block_log2 - 1);
-    const vi blocks = v_lanes_of(shift);
     int64_t column[COLUMNS];
     vf total[COLUMNS] = {v_splat(0), v_splat(0), v_splat(0), v_splat(0)};
-    some_columns t;
+    some_columns t = {.row = row};
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
         column[c] = n + (c < columns ? c : columns - 1);
-        t.from[c] = w->weights + column[c] * column_bytes;
-        t.scales[c] = w->scales + column[c] * w->blocks;
+        t.from[c] = w->weights + column[c] * s->column_bytes;
+        t.scales[c] = w->scales + column[c] * s->blocks;
     }
     if (w->zeros)
         begin_columns(w, column, row.sums, total);
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
         t.total[c] = total[c];
-    for (int64_t chunk = 0; chunk < j->chunks; chunk++) {
-        const int64_t first = chunk * LNT_VL >> shift, left = column_bytes - chunk * (CHUNK / 2);
-        for (int64_t i = 0; i < COLUMNS * lnt_least(left, CHUNK / 2); i += 64)
-            v_prefetch(t.from[0] + COLUMNS * column_bytes + i);
-        add_chunk(&t, left, first, lanes_left((size_t)(w->blocks - first)), blocks,
-                  row.numbers + chunk * CHUNK, row.scales + chunk * LNT_VL,
-                  w->zeros ? NULL : row.sums + chunk * LNT_VL);
+    for (int64_t at = 0, groups = 0; at < s->column_bytes; at += s->chunk_bytes, groups += LNT_VL) {
+        const int64_t left = lnt_least(s->chunk_bytes, s->column_bytes - at);
+        for (int64_t i = 0; i < COLUMNS * left; i += 64)
+            v_prefetch(t.from[0] + COLUMNS * s->column_bytes + i);
+        add_chunk(&t, s, left, groups >> s->shift, !w->zeros);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
-            t.from[c] += CHUNK / 2;
+            t.from[c] += s->chunk_bytes;
     }
     return v_sum4(t.total[0], t.total[1], t.total[2], t.total[3]);
 }
 
 static void columns(const lnt_nibble_job *j, int64_t begin, int64_t end)
 {
+    const columns_shape s = shape_of(j);
     for (int64_t m = 0; m < j->M; m++)
         for (int64_t n = begin; n < end; n += COLUMNS) {
             const unsigned columns = (unsigned)lnt_least(COLUMNS, end - n);
-            vf sums = row_by_columns(j, row_at(j, m), n, columns);
+            vf sums = row_by_columns(&j->w, &s, row_at(j, m), n, columns);
             if (j->bias)
                 sums += v_load_n(j->bias + n, columns);
             v_store_n(j->y + m * j->N + n, sums, columns);
@@ -116,17 +149,17 @@ static void columns(const lnt_nibble_job *j, int64_t begin, int64_t end)
 
 enum {
     PARTS = LNT_PANEL / LNT_VL, /* vectors across */
-    ROWS = 8 / PARTS,
-    QUADS = LNT_NIBBLE_GROUP / 4
+    ROWS = 8 / PARTS
 };
 
 #ifndef NIBBLE_TILE_ALONE
 
 void LNT_SIMD_NAME(lnt_nibble_unpack)(const lnt_nibble_job *j, const lnt_nbits_panel *p, int32_t *to)
 {
-    const int64_t bytes = j->w.blocks << (j->w.block_log2 - 1), step = LNT_NIBBLE_GROUP / 2;
-    const vi low = vi_splat(0x0f0f0f0f);
-    for (int64_t i = 0; i < bytes; i += step, to += QUADS * LNT_PANEL)
+    const unsigned per_byte = 8 / j->w.bits;
+    const int64_t bytes = (j->w.blocks << j->w.block_log2) / per_byte, step = LNT_NIBBLE_UNPACKED;
+    const vi low = vi_splat(per_byte == 1 ? -1 : 0x0f0f0f0f);
+    for (int64_t i = 0; i < bytes; i += step, to += 4 * per_byte * LNT_PANEL)
         for (unsigned first = 0; first < LNT_PANEL; first += LNT_VL) {
             vi words[4];
             vi_columns(p->weights + i, p->at + first, words);
@@ -134,7 +167,8 @@ void LNT_SIMD_NAME(lnt_nibble_unpack)(const lnt_nibble_job *j, const lnt_nbits_p
                 /* Of the next panel, a line of each column in four steps. */
                 v_prefetch_far(p->weights + p->at[first + i / step % 2 * 4 + k] + LNT_PANEL * bytes + i);
                 vi_store(to + k * LNT_PANEL + first, words[k] & low);
-                vi_store(to + (k + 4) * LNT_PANEL + first, (words[k] >> 4) & low);
+                if (per_byte == 2)
+                    vi_store(to + (k + 4) * LNT_PANEL + first, (words[k] >> 4) & low);
             }
         }
 }
@@ -156,22 +190,29 @@ typedef struct some_rows {
     vf total[ROWS][PARTS];
 } some_rows;
 
+/* Where groups have their quads of numbers: half a GROUP of 4 bits has a pair of the even ones, and one of the odd. */
+typedef struct group_quads {
+    int64_t quads, apart; /* of a group; from one pair to the next besides */
+} group_quads;
+
 /* Adds group g, of block b. */
-LNT_INLINE void add_group(some_rows *t, int64_t g, int64_t b, const lnt_nbits_panel *p, const int32_t *quads)
+LNT_INLINE void add_group(some_rows *t, int64_t g, int64_t b, const lnt_nbits_panel *p, group_quads of,
+                          const int32_t *quads)
 {
-    quads += g * QUADS * LNT_PANEL;
     vi sum[ROWS][PARTS];
     UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
         UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++)
             sum[r][i] = vi_splat(0);
     if (LNT_VL == 8) /* totals wait in memory, or the sums would */
         __asm__("" : "+m"(t->total));
-    UNROLL_FOR(1, int64_t q = 0; q < QUADS; q++)
+    int64_t q = g * of.quads - (g & 1) * of.apart;
+    UNROLL_FOR(1, int64_t left = of.quads; left > 0; q += 1 + (left & 1) * of.apart, left--) {
         UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++) {
-            const vi x = vi_splat(((const int32_t *)(const void *)t->row[r].numbers)[g * QUADS + q]);
+            const vi x = vi_splat(((const int32_t *)(const void *)t->row[r].numbers)[q]);
             UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++)
                 sum[r][i] = nibbles_add(sum[r][i], vi_load(quads + q * LNT_PANEL + i * LNT_VL), x);
         }
+    }
     UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++) {
         const vf scale = v_load(p->scales + b * LNT_PANEL + i * LNT_VL);
         UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
@@ -181,12 +222,12 @@ LNT_INLINE void add_group(some_rows *t, int64_t g, int64_t b, const lnt_nbits_pa
 }
 
 /* Takes off what the zero points of block b make. */
-LNT_INLINE void add_offsets(some_rows *t, int64_t b, const lnt_nbits_panel *p)
+LNT_INLINE void add_offsets(some_rows *t, int64_t b, const lnt_nbits_panel *p, float half)
 {
     UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++) {
         const int64_t at = b * LNT_PANEL + i * LNT_VL;
         const vf scale = v_load(p->scales + at),
-                 offset = p->zeros ? scale * v_load(p->zeros + at) * v_splat(0.125f) : scale;
+                 offset = p->zeros ? scale * v_load(p->zeros + at) * v_splat(1 / half) : scale;
         UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
             t->total[r][i] = v_fnma(offset, v_splat(t->row[r].sums[b]), t->total[r][i]);
     }
@@ -196,8 +237,11 @@ LNT_INLINE void add_offsets(some_rows *t, int64_t b, const lnt_nbits_panel *p)
 static void rows_by_panel(const lnt_nibble_job *j, int64_t m, const lnt_nbits_panel *p, const int32_t *quads,
                           float (*sums)[LNT_PANEL])
 {
-    const unsigned shift = group_shift(j);
+    const unsigned shift = j->shift;
     const int64_t groups = j->chunks * j->lanes;
+    const unsigned group_log2 = NIBBLES_8_BITS ? j->group_log2 : LNT_NIBBLE_GROUP_LOG2;
+    const group_quads of = {.quads = 1 << (group_log2 - 2),
+                            .apart = group_log2 < LNT_NIBBLE_GROUP_LOG2 && bits_of(&j->w) == 4 ? 2 : 0};
     some_rows t;
     UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++) {
         t.row[r] = row_at(j, lnt_least(m + r, j->M - 1));
@@ -206,8 +250,8 @@ static void rows_by_panel(const lnt_nibble_job *j, int64_t m, const lnt_nbits_pa
     }
     for (int64_t b = 0; b < j->w.blocks; b++) {
         for (int64_t g = b << shift; g < (b + 1) << shift && g < groups; g++)
-            add_group(&t, g, b, p, quads);
-        add_offsets(&t, b, p);
+            add_group(&t, g, b, p, of, quads);
+        add_offsets(&t, b, p, half_of(&j->w));
     }
     UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
         UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++)

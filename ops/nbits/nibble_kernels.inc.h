@@ -1,4 +1,4 @@
-/* nibble_kernels.inc.h — products of int8 with weights of 4 bits over simd_nibbles.h, compiled once per level. */
+/* nibble_kernels.inc.h — products of int8 with weights of 4 or 8 bits over simd_nibbles.h, compiled once per level. */
 #include "ops/nbits/nibble_kernels.h"
 
 #include "base/checked.h"
@@ -13,8 +13,9 @@ enum {
 };
 _Static_assert(STEPS == 4, "a step for each lane of 128 bits");
 
-/* A quantized row is its numbers, [chunks][STEPS][even, odd][NIBBLES_BYTES], then the groups' scales and then the sums
- * of their numbers times 8 times these, [chunks][LNT_VL] each: of groups, or of blocks where quantize says so. */
+/* A quantized row is its numbers, [chunks][steps][even, odd][NIBBLES_BYTES] or, for weights of 8 bits, as they come,
+ * then the groups' scales and then the sums of their numbers times these times half of the weights' range,
+ * [chunks][LNT_VL] each: of groups, or of blocks where quantize says so. */
 LNT_INLINE const float *scales_of(const char *row, int64_t chunks)
 {
     return (const float *)(const void *)(row + chunks * CHUNK);
@@ -24,19 +25,22 @@ LNT_INLINE const float *scales_of(const char *row, int64_t chunks)
 
 /* ---- rows ---- */
 
-/* The numbers of a group into the steps of its row. */
+/* Numbers [group * GROUP, (group + 1) * GROUP) into the steps of their row. */
 #if defined(LNT_SIMD_AVX2)
-LNT_INLINE void put_group(const vi *numbers, int64_t group, unsigned lanes, int8_t *row)
+LNT_INLINE void put_group(const lnt_nibble_job *j, const vi *numbers, int64_t group, int8_t *row)
 {
-    const int64_t in_step = lanes / STEPS, bytes = lanes * sizeof(float);
+    const int64_t in_step = j->lanes / STEPS, bytes = j->lanes * sizeof(float);
     int8_t *even = row + group / in_step * 2 * bytes + group % in_step * (LNT_NIBBLE_GROUP / 2);
-    nibbles_part(numbers, even, even + bytes);
+    if (j->w.bits == 8)
+        nibbles_join(numbers, row + group * LNT_NIBBLE_GROUP);
+    else
+        nibbles_part(numbers, even, even + bytes);
 }
 #else
-LNT_INLINE void put_group(const vi *numbers, int64_t group, unsigned lanes, int8_t *row)
+LNT_INLINE void put_group(const lnt_nibble_job *j, const vi *numbers, int64_t group, int8_t *row)
 {
     const int64_t step = NIBBLES_STEP;
-    (void)lanes;
+    (void)j;
     for (int64_t i = 0; i < LNT_NIBBLE_GROUP; i++) {
         const int64_t k = group * LNT_NIBBLE_GROUP + i, in_step = k % step;
         row[k / step * step + in_step % 2 * NIBBLES_BYTES + in_step / 2] =
@@ -45,51 +49,52 @@ LNT_INLINE void put_group(const vi *numbers, int64_t group, unsigned lanes, int8
 }
 #endif
 
-/* The largest magnitude of a group; NaN if one of its numbers is no finite one. */
-LNT_INLINE float largest_of(const vf *x)
+/* Quantizes a group of n vectors; its scale, and the sum of its numbers. */
+LNT_INLINE float quantize_group(const vf *x, unsigned n, vi *numbers, float *sum)
 {
-    vf largest = v_splat(0), bad = v_splat(0);
-    UNROLL_FOR(8, unsigned i = 0; i < LNT_NIBBLE_GROUP / LNT_VL; i++) {
-        largest = v_max(largest, v_abs(x[i]));
-        bad += x[i] * v_splat(0);
-    }
-    return v_max_lane(largest) + v_sum(bad);
-}
-
-/* Quantizes a group; its scale, and the sum of its numbers. */
-LNT_INLINE float quantize_group(const vf *x, vi *numbers, float *sum)
-{
-    const float most = 127, largest = largest_of(x);
-    const bool some = largest > 0x1p-100f;
-    const vf inverse = v_splat(most / largest);
+    const float most = 127;
+    vf magnitude = v_abs(x[0]);
     vi all = vi_splat(0);
-    for (unsigned i = 0; i < LNT_NIBBLE_GROUP / LNT_VL; i++) {
-        numbers[i] = some ? v_round_int(x[i] * inverse) : vi_splat(0);
+    for (unsigned i = 1; i < n; i++)
+        magnitude = v_max(magnitude, v_abs(x[i]));
+    const float largest = v_max_lane(magnitude);
+    const bool some = largest > 0x1p-100f;
+    const vf inverse = v_splat(some ? most / largest : 0);
+    for (unsigned i = 0; i < n; i++) {
+        numbers[i] = v_round_int(x[i] * inverse);
         all += numbers[i];
     }
     *sum = v_sum(vi_float(all));
-    return some || isnan(largest) ? largest / most : 0;
+    return some ? largest / most : 0;
 }
 
 void LNT_SIMD_NAME(lnt_nibble_quantize)(const lnt_nibble_job *j, const float *a, int64_t K, char *row)
 {
     const int64_t groups = j->chunks * j->lanes;
+    const unsigned log2 = NIBBLES_COLUMNS ? j->group_log2 : LNT_NIBBLE_GROUP_LOG2,
+                   part = (1u << log2) / LNT_VL;
     const bool by_block = NIBBLES_COLUMNS && (j->w.zeros || j->lanes == LNT_NIBBLE_PANEL_LANES);
-    const unsigned shift = by_block ? j->w.block_log2 - LNT_NIBBLE_GROUP_LOG2 : 0;
-    float *scales = (float *)(void *)(row + groups * LNT_NIBBLE_GROUP), *sums = scales + groups;
+    const unsigned shift = by_block ? j->shift : 0;
+    const float half = NIBBLES_COLUMNS ? (float)(1u << (j->w.bits - 1)) : 8;
+    float *scales = (float *)(void *)(row + j->numbers_bytes), *sums = scales + groups;
+    vf bad = v_splat(0);
     memset(sums, 0, (size_t)groups * sizeof *sums);
-    for (int64_t g = 0; g < groups; g++) {
+    for (int64_t g = 0, first = 0; g < groups; first++) {
         vf x[LNT_NIBBLE_GROUP / LNT_VL];
         vi numbers[LNT_NIBBLE_GROUP / LNT_VL];
-        float sum;
         for (int64_t i = 0; i < LNT_NIBBLE_GROUP / LNT_VL; i++) {
-            const int64_t at = g * LNT_NIBBLE_GROUP + i * LNT_VL, left = K - at;
+            const int64_t at = first * LNT_NIBBLE_GROUP + i * LNT_VL, left = K - at;
             x[i] = left >= LNT_VL ? v_load(a + at) : left > 0 ? v_load_n(a + at, (unsigned)left) : v_splat(0);
+            bad += x[i] * v_splat(0);
         }
-        scales[g] = quantize_group(x, numbers, &sum);
-        sums[g >> shift] += scales[g] * (8 * sum);
-        put_group(numbers, g, j->lanes, (int8_t *)row);
+        for (unsigned i = 0; i < LNT_NIBBLE_GROUP / LNT_VL; i += part, g++) {
+            float sum;
+            scales[g] = quantize_group(x + i, part, numbers + i, &sum);
+            sums[g >> shift] += scales[g] * (half * sum);
+        }
+        put_group(j, numbers, first, (int8_t *)row);
     }
+    scales[0] += v_sum(bad);
 }
 
 #if !NIBBLES_COLUMNS
@@ -226,8 +231,8 @@ LNT_INLINE void next_chunk(progress *t, int64_t sums, const lnt_nibble_block *b)
 
 static void tile(const lnt_nibble_job *j, const lnt_nibble_block *b, int64_t m, float sums[COLUMNS])
 {
-    const int64_t pitch = j->chunks * LNT_VL * LNT_NIBBLE_GROUP_BYTES, whole = b->whole;
-    progress t = {.row = j->rows + m * pitch};
+    const int64_t whole = b->whole;
+    progress t = {.row = j->rows + m * j->row_bytes};
     t.of_row = scales_of(t.row, j->chunks);
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
         t.from[c] = b->weights[c];

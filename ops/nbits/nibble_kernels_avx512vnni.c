@@ -6,4 +6,4 @@
 #include "ops/nbits/nibble_kernels.inc.h"
 
 const lnt_nibble_kernels lnt_nibble_avx512vnni = {
-    .lanes = LNT_VL, .quantize = lnt_nibble_quantize_avx2, .columns = columns, .panel = panel};
+    .lanes = LNT_VL, .bytes = true, .quantize = lnt_nibble_quantize_avx2, .columns = columns, .panel = panel};

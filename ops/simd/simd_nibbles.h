@@ -7,11 +7,13 @@
  *     nibbles_add     adds products of 4 numbers in each lane, to sums of 8 such at most; nibbles_sums: these
  *     vi_columns      four words of each of LNT_VL columns, which begin at p + at[]: one after the other those of all
  *     v_spread(x, i)  in the lanes of each 128 bits of step i, the number of x that is of them: x has one for each 128
- *                     bits of four steps */
+ *                     bits of four steps; where NIBBLES_COLUMNS is 0
+ *
+ * On x86 nibbles_of takes bytes apart by masks: where NIBBLES_8_BITS, numbers of 8 bits are even ones without odd. */
 #ifndef LNT_OPS_SIMD_SIMD_NIBBLES_H
 #define LNT_OPS_SIMD_SIMD_NIBBLES_H
 
-#include "ops/simd/simd.h"
+#include "ops/simd/simd_narrow.h"
 
 enum { NIBBLES_BYTES = LNT_VL * 4, NIBBLES_STEP = 2 * NIBBLES_BYTES };
 
@@ -55,6 +57,25 @@ LNT_INLINE vi nibbles_numbers(const uint8_t *p, int64_t left)
     return (vi)_mm256_or_si256(bytes, _mm256_slli_epi64(bytes, 28)) & vi_splat(15);
 #endif
 }
+
+/* The same of bytes, n of them. */
+LNT_INLINE vi nibbles_bytes(const uint8_t *p, unsigned n)
+{
+#if defined(LNT_SIMD_AVX512)
+    return (vi)_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1), p));
+#else
+    uint8_t bytes[LNT_VL] = {0};
+    memcpy(bytes, p, n);
+    return vi_load_u8(bytes);
+#endif
+}
+#endif
+
+/* Are there sums of products of bytes that do not saturate, and registers for all that numbers may be? */
+#if defined(__AVX512VNNI__)
+#define NIBBLES_8_BITS true
+#else
+#define NIBBLES_8_BITS false
 #endif
 
 #if defined(LNT_SIMD_AVX512)
@@ -63,10 +84,11 @@ typedef struct nibbles {
     __m512i even, odd;
 } nibbles;
 
-LNT_INLINE nibbles nibbles_of(vi bytes)
+LNT_INLINE nibbles nibbles_of(vi bytes, vi low, vi high)
 {
-    const __m512i both = (__m512i)bytes, low = _mm512_set1_epi8(15);
-    return (nibbles){_mm512_and_si512(both, low), _mm512_and_si512(_mm512_srli_epi32(both, 4), low)};
+    const __m512i both = (__m512i)bytes;
+    return (nibbles){_mm512_and_si512(both, (__m512i)low),
+                     _mm512_and_si512(_mm512_srli_epi32(both, 4), (__m512i)high)};
 }
 
 #if defined(__AVX512VNNI__)
@@ -118,22 +140,17 @@ LNT_INLINE vf nibbles_centered(vi words)
     return (vf)_mm512_permutexvar_ps((__m512i)words, table);
 }
 
-LNT_INLINE vf v_spread(vf x, const unsigned i)
-{
-    const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-    return (vf)_mm512_permutexvar_ps(_mm512_add_epi32(first, _mm512_set1_epi32((int)(4 * i))), (__m512)x);
-}
-
 #elif defined(LNT_SIMD_AVX2)
 
 typedef struct nibbles {
     __m256i even, odd;
 } nibbles;
 
-LNT_INLINE nibbles nibbles_of(vi bytes)
+LNT_INLINE nibbles nibbles_of(vi bytes, vi low, vi high)
 {
-    const __m256i both = (__m256i)bytes, low = _mm256_set1_epi8(15);
-    return (nibbles){_mm256_and_si256(both, low), _mm256_and_si256(_mm256_srli_epi16(both, 4), low)};
+    const __m256i both = (__m256i)bytes;
+    return (nibbles){_mm256_and_si256(both, (__m256i)low),
+                     _mm256_and_si256(_mm256_srli_epi16(both, 4), (__m256i)high)};
 }
 
 #if defined(__AVXVNNI__)
@@ -184,13 +201,17 @@ LNT_INLINE void vi_columns(const void *p, const int64_t *at, vi *words)
     words[3] = (vi)_mm256_unpackhi_epi64(ab2, cd2);
 }
 
-LNT_INLINE vf v_spread(vf x, const unsigned i)
+/* 32 numbers of -128 to 127 as they come. */
+LNT_INLINE void nibbles_join(const vi *x, int8_t *to)
 {
-    const __m256i first = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
-    return (vf)_mm256_permutevar8x32_ps((__m256)x, _mm256_add_epi32(first, _mm256_set1_epi32((int)(2 * i))));
+    const __m256i first = _mm256_packs_epi32((__m256i)x[0], (__m256i)x[1]),
+                  second = _mm256_packs_epi32((__m256i)x[2], (__m256i)x[3]);
+    _mm256_storeu_si256((__m256i *)(void *)to,
+                        _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second),
+                                                    _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
-/* 32 numbers of -128 to 127: the even ones of them, and the odd. */
+/* The even ones of them, and the odd. */
 LNT_INLINE void nibbles_part(const vi *x, int8_t *even, int8_t *odd)
 {
     const __m256i first = _mm256_packs_epi32((__m256i)x[0], (__m256i)x[1]),

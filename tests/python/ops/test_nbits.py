@@ -98,7 +98,7 @@ def test_permuted_blocks_and_bias(tmp_path, rows):
 @pytest.mark.parametrize("k", [33, 256, 517, 1000])
 def test_activations_of_8_bits(tmp_path, block, rows, zeros, k):
     """accuracy_level 4: sums of the rounded rows, exact over 32 numbers."""
-    n, block = int(RNG.integers(1, 50)), min(block, 32 if k < 64 else 256)
+    n, block = int(RNG.integers(16, 50)), min(block, 32 if k < 64 else 256)
     constants, weights = product(4, block, k, n, zeros)
     constants |= {"": None, "b": RNG.uniform(-1, 1, n).astype(np.float32)} if zeros else {}
     x = RNG.standard_normal((rows, k)).astype(np.float32)
@@ -107,18 +107,33 @@ def test_activations_of_8_bits(tmp_path, block, rows, zeros, k):
     check(tmp_path, x, constants, want.astype(np.float32), K=k, N=n, bits=4, block_size=block, accuracy_level=4)
 
 
-@pytest.mark.parametrize("bits, block, zeros", [(8, 32, None), (4, 16, None), (4, 32, "floats")])
-def test_what_stays_float(tmp_path, bits, block, zeros):
-    constants, weights = product(bits, block, 200, 30, zeros)
-    x = RNG.standard_normal((3, 200)).astype(np.float32)
-    check(tmp_path, x, constants, (x @ weights).astype(np.float32), K=200, N=30, bits=bits, block_size=block, accuracy_level=4)
+@pytest.mark.parametrize("bits, block", [(4, 16), (8, 16), (8, 32), (8, 128)])
+@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+@pytest.mark.parametrize("zeros", [None, "packed"])
+@pytest.mark.parametrize("k, n", [(16, 64), (240, 79), (517, 66), (1000, 19)])
+def test_rows_that_are_int8(tmp_path, bits, block, rows, zeros, k, n):
+    """Rows whose every 16 numbers are whole ones up to 127 are the same rounded and not: levels may take either."""
+    constants, weights = product(bits, block, k, n, zeros)
+    constants |= {"": None, "b": RNG.uniform(-1, 1, n).astype(np.float32)} if zeros else {}
+    x = RNG.integers(-127, 128, (rows, k)).astype(np.float32)
+    x[:, ::16] = 127
+    want = x @ weights + (constants["b"] if zeros else 0)
+    check(tmp_path, x, constants, want.astype(np.float32), K=k, N=n, bits=bits, block_size=block, accuracy_level=4)
+
+
+@pytest.mark.parametrize("bits, block, zeros, n", [(2, 32, None, 70), (4, 32, "floats", 70), (4, 32, None, 15), (8, 16, "packed", 15)])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_what_stays_float(tmp_path, bits, block, zeros, n, rows):
+    constants, weights = product(bits, block, 200, n, zeros)
+    x = RNG.standard_normal((rows, 200)).astype(np.float32)
+    check(tmp_path, x, constants, (x @ weights).astype(np.float32), K=200, N=n, bits=bits, block_size=block, accuracy_level=4)
 
 
 def test_numbers_that_are_none(tmp_path):
     """A row that holds one is NaN, the others are what they were."""
-    constants, weights = product(4, 32, 100, 10, "packed")
+    constants, weights = product(4, 32, 100, 20, "packed")
     x = RNG.standard_normal((6, 100)).astype(np.float32)
     x[1, 50], x[4, 99] = np.inf, np.nan
     want = (as_int8(np.nan_to_num(x, nan=0, posinf=0)) @ weights.astype(np.float64)).astype(np.float32)
     want[[1, 4]] = np.nan
-    check(tmp_path, x, constants, want, K=100, N=10, bits=4, block_size=32, accuracy_level=4)
+    check(tmp_path, x, constants, want, K=100, N=20, bits=4, block_size=32, accuracy_level=4)
