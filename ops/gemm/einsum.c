@@ -2,7 +2,8 @@
  *
  * Every label, the axes of an ellipsis included, becomes a loop; an operand takes part in it with the step of
  * its axis, 0 where it has none (or extent 1), the sum of its steps where a label occurs twice (a diagonal).
- * The innermost loop runs along the last output label if that is long, else along the last summed one. */
+ * The innermost loop runs along an output label that is long, else along the last summed one. */
+#include "base/checked.h"
 #include "ops/data/data.h"
 #include "ops/gemm/einsum.h"
 #include "ops/number.h"
@@ -175,7 +176,8 @@ lnt_status lnt_shape_einsum(lnt_site *site)
 /* acc[j * acc_step] += product over operands of x[i][j * step[i]], for j in [0, n). */
 typedef void (*accumulate_fn)(unsigned operands, const void *const *x, const int64_t *step, int64_t n,
                               void *acc, int64_t acc_step);
-typedef void (*finish_fn)(const void *acc, int64_t n, void *out);
+/* out[j * step] = acc[j], for j in [0, n). */
+typedef void (*finish_fn)(const void *acc, int64_t n, void *out, int64_t step);
 
 #define X(DT, T, C, load, store, comparable)                                                                 \
     static void accumulate_##DT(unsigned operands, const void *const *x, const int64_t *step, int64_t n,     \
@@ -196,10 +198,10 @@ typedef void (*finish_fn)(const void *acc, int64_t n, void *out);
             sum[j * acc_step] += product;                                                                    \
         }                                                                                                    \
     }                                                                                                        \
-    static void finish_##DT(const void *acc, int64_t n, void *out)                                           \
+    static void finish_##DT(const void *acc, int64_t n, void *out, int64_t step)                             \
     {                                                                                                        \
         for (int64_t j = 0; j < n; j++)                                                                      \
-            ((T *)out)[j] = store(((const C *)acc)[j]);                                                      \
+            ((T *)out)[j * step] = store(((const C *)acc)[j]);                                               \
     }
 LNT_WRAPPING_LIST(X)
 LNT_HALF_LIST(X)
@@ -210,13 +212,14 @@ LNT_HALF_LIST(X)
 typedef struct einsum_params {
     accumulate_fn accumulate;
     const lnt_row_kernels
-        *row; /* where the innermost loop is over dense rows of floats: of one operand, or products of
-                                   two that are summed */
+        *row; /* where the innermost loop is over dense rows of floats: of one operand, products of two that
+                                   are summed, or a number times the second */
     finish_fn finish;
     unsigned operands, n_out, n;
+    unsigned swap; /* 1: the second operand comes first */
     int64_t size;
     int64_t extent[LNT_EINSUM_LABELS];        /* output labels, then summed ones */
-    const int64_t (*step)[LNT_EINSUM_LABELS]; /* [operands], in elements */
+    const int64_t (*step)[LNT_EINSUM_LABELS]; /* [operands, then the output], in elements */
     unsigned inner;                           /* label of the innermost loop */
     int64_t blocks, block; /* the inner label, if of the output, is cut into blocks of sums */
     bool empty;            /* a summed label of extent 0 */
@@ -224,42 +227,52 @@ typedef struct einsum_params {
 
 typedef struct einsum_job {
     const einsum_params *p;
-    const char *in[LNT_EINSUM_OPERANDS];
-    char *out;
+    char *at[LNT_EINSUM_OPERANDS + 1]; /* operands, then the output */
 } einsum_job;
 
-/* Moves all operands by count along a label. */
-static void move(const einsum_params *p, const void **x, unsigned label, int64_t count)
+/* A place in the loops. */
+typedef struct place {
+    char *x[LNT_EINSUM_OPERANDS + 1]; /* of operands and output */
+    int64_t at[LNT_EINSUM_LABELS];
+} place;
+
+/* Moves all operands and the output by count along a label. */
+static void move(const einsum_params *p, place *x, unsigned label, int64_t count)
 {
-    for (unsigned i = 0; i < p->operands; i++)
-        x[i] = (const char *)x[i] + count * p->step[i][label] * p->size;
+    for (unsigned i = 0; i <= p->operands; i++)
+        x->x[i] += count * p->step[i][label] * p->size;
 }
 
-/* Adds up all summed labels but the inner one; x stands at their beginning. */
-static void sum_up(const einsum_params *p, const void **x, int64_t n, void *acc, const int64_t *inner_step)
+/* The next place of labels [first, end) but the inner one; false: that is the first again. */
+static bool next(const einsum_params *p, place *x, unsigned first, unsigned end)
 {
-    int64_t at[LNT_EINSUM_LABELS] = {0};
-    const int64_t acc_step = p->inner < p->n_out;
-    for (;;) {
-        if (p->row && acc_step)
-            p->row->add(acc, x[0], n);
-        else if (p->row)
-            *(float *)acc += p->operands == 1 ? p->row->sum(x[0], n) : p->row->dot(x[0], x[1], n);
-        else
-            p->accumulate(p->operands, x, inner_step, n, acc, acc_step);
-        unsigned label = p->n;
-        for (; label > p->n_out; label--) {
-            if (label - 1 == p->inner)
-                continue;
-            move(p, x, label - 1, 1);
-            if (++at[label - 1] < p->extent[label - 1])
-                break;
-            move(p, x, label - 1, -at[label - 1]);
-            at[label - 1] = 0;
-        }
-        if (label == p->n_out)
-            return;
+    for (unsigned label = end; label-- > first;) {
+        if (label == p->inner || p->extent[label] == 1)
+            continue;
+        move(p, x, label, 1);
+        if (++x->at[label] < p->extent[label])
+            return true;
+        move(p, x, label, -x->at[label]);
+        x->at[label] = 0;
     }
+    return false;
+}
+
+/* Adds up all summed labels; x stands at their beginning. */
+static void sum_up(const einsum_params *p, place *x, int64_t n, void *acc, const int64_t *inner_step)
+{
+    const int64_t acc_step = p->inner < p->n_out;
+    do {
+        const void *const *from = (const void *const *)x->x;
+        if (p->row && acc_step && p->operands == 1)
+            p->row->add(acc, from[0], n);
+        else if (p->row && acc_step)
+            p->row->add_scaled(acc, from[1], 0, from[0], 1, n);
+        else if (p->row)
+            *(float *)acc += p->operands == 1 ? p->row->sum(from[0], n) : p->row->dot(from[0], from[1], n);
+        else
+            p->accumulate(p->operands, from, inner_step, n, acc, acc_step);
+    } while (next(p, x, p->n_out, p->n));
 }
 
 static lnt_status einsum_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -268,28 +281,38 @@ static lnt_status einsum_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t
     (void)thread;
     const einsum_job *job = arg;
     const einsum_params *p = job->p;
-    int64_t inner_step[LNT_EINSUM_OPERANDS];
+    const bool outer_inner = p->inner < p->n_out;
+    const int64_t length = outer_inner ? p->extent[p->inner] : 1;
+    int64_t inner_step[LNT_EINSUM_OPERANDS + 1], first = begin % p->blocks * p->block,
+                                                 row = begin / p->blocks;
     double acc[BLOCK]; /* or as many floats or integers */
-    for (unsigned i = 0; i < p->operands; i++)
+    place x = {.at = {0}};
+    for (unsigned i = 0; i <= p->operands; i++) {
         inner_step[i] = p->step[i][p->inner];
+        x.x[i] = job->at[i];
+    }
+    for (unsigned label = p->n_out; label-- > 0;) {
+        if (label == p->inner)
+            continue;
+        x.at[label] = row % p->extent[label];
+        row /= p->extent[label];
+        move(p, &x, label, x.at[label]);
+    }
     for (int64_t item = begin; item < end; item++) {
-        const void *x[LNT_EINSUM_OPERANDS];
-        memcpy(x, job->in, sizeof x);
-        const bool outer_inner = p->inner < p->n_out;
-        const int64_t first = item % p->blocks * p->block, row = item / p->blocks;
-        int64_t n = p->extent[p->inner], out = row, rest = row;
-        if (outer_inner) {
-            out = row * n + first;
-            n = n - first < p->block ? n - first : p->block;
-            move(p, x, p->inner, first);
-        }
-        for (unsigned label = p->n_out - outer_inner; label-- > 0; rest /= p->extent[label])
-            move(p, x, label, rest % p->extent[label]);
-        const int64_t sums = outer_inner ? n : 1;
+        const int64_t sums = lnt_least(p->block, length - first);
         memset(acc, 0, (size_t)sums * sizeof *acc);
+        if (outer_inner)
+            move(p, &x, p->inner, first);
         if (!p->empty)
-            sum_up(p, x, n, acc, inner_step);
-        p->finish(acc, sums, job->out + out * p->size);
+            sum_up(p, &x, outer_inner ? sums : p->extent[p->inner], acc, inner_step);
+        p->finish(acc, sums, x.x[p->operands], outer_inner ? inner_step[p->operands] : 1);
+        if (outer_inner)
+            move(p, &x, p->inner, -first);
+        first += p->block;
+        if (first < length)
+            continue;
+        first = 0;
+        next(p, &x, 0, p->n_out);
     }
     return LNT_OK;
 }
@@ -297,9 +320,10 @@ static lnt_status einsum_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t
 static lnt_status run_einsum(lnt_kernel *k, const lnt_step *s)
 {
     const einsum_params *p = s->params;
-    einsum_job job = {.p = p, .out = lnt_out(k, s, 0)};
+    einsum_job job = {.p = p};
     for (unsigned i = 0; i < p->operands; i++)
-        job.in[i] = lnt_in(k, s, i);
+        job.at[i] = (char *)(uintptr_t)lnt_in(k, s, i ^ p->swap); /* which are not written */
+    job.at[p->operands] = lnt_out(k, s, 0);
     const int64_t count = lnt_operand_count(s->out[0]);
     if (count == 0)
         return LNT_OK;
@@ -346,18 +370,24 @@ static bool is_dense_along(const einsum_params *p, unsigned label)
     return true;
 }
 
-/* The innermost loop: the last output label, in blocks of sums, or the last summed one. */
+/* The innermost loop: an output label, in blocks of sums, or the last summed one. */
 static void choose_inner(einsum_params *p)
 {
-    const unsigned last_out = p->n_out - 1, last = p->n - 1;
-    bool along_output = p->n_out > 0 && (p->n == p->n_out || p->extent[last_out] >= INNER_MIN);
-    if (along_output && last > last_out && !is_dense_along(p, last_out) && is_dense_along(p, last))
+    unsigned last = p->n, out = p->n_out > 0 ? p->n_out - 1 : 0;
+    while (last > p->n_out && p->extent[last - 1] == 1)
+        last--;
+    const bool sums = last-- > p->n_out;
+    for (unsigned i = p->n_out; i-- > 0 && p->extent[out] < INNER_MIN;)
+        out = p->extent[i] > p->extent[out] ? i : out;
+    bool along_output = p->n_out > 0 && (!sums || p->extent[out] >= INNER_MIN);
+    if (along_output && sums && !is_dense_along(p, out) && is_dense_along(p, last) &&
+        p->extent[last] >= 2 * INNER_MIN)
         along_output = false;
-    p->inner = along_output ? last_out : last;
+    p->inner = along_output ? out : sums ? last : 0;
     p->block = p->blocks = 1;
-    if (along_output && p->extent[last_out] > 0) {
-        p->block = p->extent[last_out] < BLOCK ? p->extent[last_out] : BLOCK;
-        p->blocks = (p->extent[last_out] + p->block - 1) / p->block;
+    if (along_output && p->extent[out] > 0) {
+        p->block = lnt_least(p->extent[out], BLOCK);
+        p->blocks = (p->extent[out] + p->block - 1) / p->block;
     }
 }
 
@@ -374,9 +404,9 @@ static lnt_status bind_transpose(lnt_site *site, const lnt_equation *e)
 
 static bool sums_dense_floats(const lnt_site *site, const einsum_params *p)
 {
-    const unsigned inner = p->inner;
-    const bool one = p->operands == 1, two = p->operands == 2 && inner >= p->n_out && p->step[1][inner] == 1;
-    return site->in[0]->dtype == LNT_FLOAT && (one || two) && p->step[0][inner] == 1;
+    const int64_t first = p->step[0][p->inner], second = p->operands == 2 ? p->step[1][p->inner] : 0;
+    const bool one = p->operands == 1 && first == 1;
+    return site->in[0]->dtype == LNT_FLOAT && (one || (second == 1 && first == (p->inner >= p->n_out)));
 }
 
 /* Axes of the only operand that are summed, where the others are the output's in its order: else 0. */
@@ -412,7 +442,7 @@ lnt_status lnt_bind_einsum(lnt_site *site)
         e.extent[e.n++] = 1;
     einsum_params *p = lnt_bind_params(site, sizeof *p);
     int64_t(*step)[LNT_EINSUM_LABELS] =
-        p ? lnt_bump_alloc(site->memory, e.n_operands * sizeof *step, site->err) : NULL;
+        p ? lnt_bump_alloc(site->memory, (e.n_operands + 1) * sizeof *step, site->err) : NULL;
     if (!step)
         return LNT_E_MEMORY;
     LNT_TRY(choose_loops(site, p));
@@ -423,15 +453,22 @@ lnt_status lnt_bind_einsum(lnt_site *site)
             return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands differ in type");
         lnt_einsum_steps(&e, site->in[i], i, step[i]);
     }
+    lnt_operand_strides(site->out[0], step[e.n_operands]);
     p->operands = e.n_operands;
     p->n_out = e.n_out;
     p->n = e.n;
+    memcpy(p->extent, e.extent, sizeof p->extent);
     p->size = (int64_t)lnt_element_size(site->in[0]);
     p->step = (const int64_t(*)[LNT_EINSUM_LABELS])step;
-    memcpy(p->extent, e.extent, sizeof p->extent);
-    for (unsigned i = e.n_out; i < e.n; i++)
-        p->empty = p->empty || e.extent[i] == 0;
+    for (unsigned i = p->n_out; i < p->n; i++)
+        p->empty = p->empty || p->extent[i] == 0;
     choose_inner(p);
+    p->swap = p->operands == 2 && step[0][p->inner] != 0 && step[1][p->inner] == 0;
+    for (unsigned i = 0; p->swap && i < p->n; i++) {
+        const int64_t first = step[0][i];
+        step[0][i] = step[1][i];
+        step[1][i] = first;
+    }
     p->row = sums_dense_floats(site, p) ? site->kernels->row : NULL;
     site->step->run = run_einsum;
     return LNT_OK;

@@ -168,3 +168,16 @@ def test_lengths(tmp_path, p, shape, axis, dtype):
 def test_sums(tmp_path, equation, dtype):
     x = np.random.default_rng(3).integers(-9, 9, [20, 3, 17]).astype(dtype)
     check_node(tmp_path, helper.make_node("Einsum", ["x"], ["y"], equation=equation), x, np.einsum(equation, x), {})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("equation, a, b", [
+    ("bi,bj->bij", [9, 700], [9, 1]), ("bi,bj->bij", [9, 300], [9, 2]), ("bi,bj->bij", [70, 3], [70, 2]),
+    ("bi,bj->ibj", [3, 1], [3, 40]), ("bq,kb->bqk", [2, 33], [3, 2]), ("ij,j->i", [700, 3], [3]),
+    ("ij,j->i", [70, 31], [31]), ("bqhd,bkhd->bhqk", [5, 1, 8, 3], [5, 16, 8, 3]),
+    ("abi,ia->ba", [2, 9, 5], [5, 2]), ("i,j->", [1], [1])])
+def test_products_that_are_loops(tmp_path, equation, a, b, dtype):
+    rng = np.random.default_rng(4)
+    x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in (a, b))
+    want = np.asarray(np.einsum(equation, x, y), dtype)
+    check_node(tmp_path, helper.make_node("Einsum", ["x", "b"], ["y"], equation=equation), x, want, {"b": y})
