@@ -2,7 +2,7 @@
  *
  * A panel of columns, as wide as the level's tile, for a block of rows is a work item. Where enough rows meet it, or
  * B's columns are not side by side, the panel is copied into scratch memory, a part of K at a time that stays in the
- * first-level cache; else it is read in place. What alpha and beta do comes after, row by row. */
+ * first-level cache; else it is read in place, as far as B reaches. What alpha and beta do comes after, row by row. */
 #include "ops/gemm/matmul.h"
 
 #include "base/checked.h"
@@ -19,7 +19,8 @@ typedef struct number_product {
     lnt_number_fn tile;
     void (*blend)(const lnt_matmul *m, const void *c, int64_t row, void *y);
     int64_t size, width, panels; /* bytes of an element, columns of a panel, panels of a matrix */
-    size_t panel_bytes;          /* of a thread's panel */
+    bool packs;
+    size_t panel_bytes; /* of a thread's panel */
 } number_product;
 
 typedef struct number_call {
@@ -104,12 +105,20 @@ static void run_tile(const number_product *p, const lnt_number_tile *t, int64_t 
     lnt_number_tile of = *t;
     of.y = part;
     of.row_y = p->width;
-    memset(part, 0, sizeof part);
+    if (t->accumulate)
+        memset(part, 0, sizeof part);
     for (unsigned i = 0; t->accumulate && i < t->rows; i++)
         memcpy(part + i * part_row, y + i * row, bytes);
     p->tile(&of);
     for (unsigned i = 0; i < t->rows; i++)
         memcpy(y + i * row, part + i * part_row, bytes);
+}
+
+/* Rows of a panel from column `first` on that are wholly within B; behind its last column they hold those of others. */
+static int64_t rows_within(const number_product *p, int64_t first)
+{
+    const int64_t left = p->m.p.K * p->m.p.N - first - p->width;
+    return p->packs || left < 0 ? 0 : left / p->m.p.N + 1;
 }
 
 /* Rows [row, end) of an entry of the batch, columns of one panel. */
@@ -119,17 +128,20 @@ static void multiply_panel(const number_call *call, int64_t entry, int64_t row, 
     const number_product *p = call->p;
     const lnt_matmul *m = &p->m;
     const int64_t first = panel * p->width, columns = lnt_least(p->width, m->p.N - first);
+    const int64_t within = rows_within(p, first);
     const char *b = call->b + ((int64_t)m->offset_b[entry] + first * m->column_b) * p->size;
-    for (int64_t e = 0; e == 0 || e < m->p.K; e += DEPTH) {
+    int64_t e = 0;
+    do {
+        const bool in_place = e < within;
         lnt_number_tile t = {.b = b + e * m->row_b * p->size,
                              .row_a = m->row_a,
                              .column_a = m->column_a,
                              .row_b = m->row_b,
                              .row_y = m->p.N,
-                             .depth = lnt_least(DEPTH, m->p.K - e),
+                             .depth = lnt_least(DEPTH, (in_place ? within : m->p.K) - e),
                              .accumulate = e > 0,
                              .half = columns <= p->width / 2};
-        if (m->pack_b || columns < p->width) {
+        if (!in_place) {
             pack_panel(p, t.b, columns, t.depth, packed);
             t.b = packed;
             t.row_b = p->width;
@@ -140,7 +152,8 @@ static void multiply_panel(const number_call *call, int64_t entry, int64_t row, 
             t.y = call->y + ((entry * m->p.M + i) * m->p.N + first) * p->size;
             run_tile(p, &t, columns);
         }
-    }
+        e += t.depth;
+    } while (e < m->p.K);
 }
 
 static int64_t row_blocks(const lnt_matmul *m)
@@ -269,13 +282,14 @@ static lnt_status choose_kernels(lnt_site *site, number_product *p)
     return LNT_OK;
 }
 
-/* Does B go into panels? In place, tiles read whole ones, and what is left goes into one. */
+/* Does B go into panels? What few rows meet, for its extent, is read in place, but for its last rows: these are a pass
+ * of their own. */
 static void plan_panels(lnt_site *site, number_product *p)
 {
-    lnt_matmul *m = &p->m;
-    m->pack_b = m->p.M >= PACKED_ROWS || m->column_b != 1;
+    const lnt_matmul *m = &p->m;
+    p->packs = m->column_b != 1 || (m->p.M >= PACKED_ROWS && (m->p.N > p->width || m->p.K < 2 * m->p.M));
     p->panel_bytes =
-        m->pack_b || m->p.N % p->width != 0 ? (size_t)(lnt_least(m->p.K, DEPTH) * p->width * p->size) : 0;
+        p->packs || m->p.N % p->width != 0 ? (size_t)(lnt_least(m->p.K, DEPTH) * p->width * p->size) : 0;
     lnt_bind_scratch(site, p->panel_bytes * site->threads);
 }
 
