@@ -389,19 +389,21 @@ static inline void turn_quads(const float *src, size_t step, float *dst)
 }
 
 /* A row of a panel, whose first `columns` elements are contiguous. Quad by quad: a memcpy of all of it is a
- * slow one where short code is asked for. */
+ * slow one where short code is asked for. The last quad ends with the row. */
 static inline void copy_row(const float *src, unsigned columns, float *dst)
 {
-    _Pragma("GCC unroll 4") for (unsigned n = 0; n < LNT_PANEL; n += 4)
-    {
-        if (n + 4 <= columns) {
-            memcpy(dst + n, src + n, sizeof(quad));
-        } else {
-            memset(dst + n, 0, sizeof(quad));
-            for (unsigned i = n; i < columns; i++)
-                dst[i] = src[i];
-        }
-    }
+    unsigned n = 0;
+    _Pragma("GCC unroll 4") for (unsigned i = 0; i < LNT_PANEL; i += 4) memset(dst + i, 0, sizeof(quad));
+    for (; n + 4 <= columns; n += 4)
+        memcpy(dst + n, src + n, sizeof(quad));
+    if (n > 0 && n < columns)
+        memcpy(dst + columns - 4, src + columns - 4, sizeof(quad));
+    if (n > 0)
+        return;
+    if (columns & 2)
+        memcpy(dst, src, 2 * sizeof *dst);
+    if (columns & 1)
+        dst[columns - 1] = src[columns - 1];
 }
 
 static void pack_rows(const float *src, const panel_source *s, size_t channels, float *dst)
