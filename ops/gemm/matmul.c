@@ -198,7 +198,8 @@ static bool reads_in_place(const lnt_matmul *m, bool whole)
  * holds. */
 static bool packs_panels(const lnt_matmul *m)
 {
-    return m->row_bias || (m->p.N > LNT_NARROW_COLUMNS && m->p.M <= LNT_BLOCK_ROWS);
+    const bool turned = m->p.trans_b && m->p.M < LNT_NARROW_ROWS;
+    return m->row_bias || ((m->p.N > LNT_NARROW_COLUMNS || turned) && m->p.M <= LNT_BLOCK_ROWS);
 }
 
 /* Or are its few columns laid out one by one? */
