@@ -315,12 +315,14 @@ static lnt_status bind_images(lnt_site *site)
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    const bool plain = LNT_HAS_PLAIN_CONV && !site->half && !site->in[1]->packed;
-    if (plain && site->out[0]->order == LNT_ORDER_PLAIN && /* so it is, too, where one feature could be pixels */
-        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, false, false) == LNT_CONV_MATRIX)
-        return lnt_conv_bind_matrix(site, &g);
-    if (LNT_HAS_PLANES && kind == LNT_CONV_EACH && plain && site->kernels->conv->plane)
-        return lnt_conv_bind_planes(site, &g);
+    if (LNT_HAS_PLAIN_CONV && !site->half && !site->in[1]->packed && site->out[0]->order == LNT_ORDER_PLAIN) {
+        /* planes, too, where one feature could be pixels */
+        const lnt_conv_kind plain = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, false, false);
+        if (plain == LNT_CONV_MATRIX)
+            return lnt_conv_bind_matrix(site, &g);
+        if (LNT_HAS_PLANES && plain == LNT_CONV_EACH && site->kernels->conv->plane)
+            return lnt_conv_bind_planes(site, &g);
+    }
     if (LNT_HAS_PLAIN_CONV && kind == LNT_CONV_EACH)
         kind = lnt_conv_is_depthwise(&g) ? LNT_CONV_DEPTHWISE : LNT_CONV_PRODUCT;
     if ((LNT_HAS_PLAIN_CONV && kind == LNT_CONV_MATRIX) ||

@@ -76,26 +76,28 @@ static bool is_plane_by_plane(const lnt_window *w)
            w->in[0] == w->out[0] && w->in[0] != 0;
 }
 
-/* Images of two axes at most, of pixels enough, which the kernel meets one after the other; vectors of 16 hold little
- * that is no pixel. */
-static bool has_planes(const lnt_conv *c)
+/* Images of two axes at most, of `least` pixels, which the kernel meets one after the other; vectors of LNT_PANEL hold
+ * as many of them as `lanes`. */
+static bool has_planes(const lnt_conv *c, int64_t least, int64_t lanes)
 {
     const int64_t width = c->w.out[2], pixels = lnt_dim_mul(c->w.out[1], width);
-    if (width > 0 && 4 * width < 3 * (int64_t)lnt_round_up((size_t)width, LNT_PANEL))
+    if (width > 0 && LNT_PANEL * width < lanes * (int64_t)lnt_round_up((size_t)width, LNT_PANEL))
         return false;
     return !c->transposed && c->w.stride[1] == 1 && c->w.stride[2] == 1 && is_plane_by_plane(&c->w) &&
-           c->w.in[0] == 1 && at_least(pixels, LNT_PLANE_MIN);
+           c->w.in[0] == 1 && at_least(pixels, least);
 }
 
-/* Groups of few features leave most of a product's lanes empty; long rows of planes none, and a row's lines of all
- * channels stay in a cache. */
+/* Few features, of groups or of all channels, leave most of a product's lanes empty; rows of planes fewer, and a row's
+ * lines of all channels stay in a cache. Without groups, products of long sums hide that. */
 static bool has_group_rows(const lnt_conv *c)
 {
-    const int64_t width = c->w.out[2], tile = LNT_PLANE_SLACK;
-    return c->groups > 1 && c->channels > 1 && c->features <= LNT_GROUP_ROWS_FEATURES &&
-           !lnt_depthwise_widens(c->channels, c->features) && width > 0 && has_planes(c) &&
-           4 * width >= 3 * (int64_t)lnt_round_up((size_t)width, (size_t)tile) &&
-           lnt_dim_mul(c->channels * c->w.kernel[1], width) <= LNT_GROUP_ROWS_FLOATS;
+    const int64_t width = c->w.out[2], features = c->features;
+    const bool few = c->groups > 1 ? features <= LNT_PANEL && !lnt_depthwise_widens(c->channels, features) &&
+                                         has_planes(c, LNT_GROUP_ROWS_MIN, features)
+                                   : features <= LNT_GROUP_ROWS_FEATURES &&
+                                         has_planes(c, LNT_PLANE_MIN, 3 * features) &&
+                                         c->channels * lnt_volume(c->w.kernel) <= LNT_FEW_FEATURES_DEPTH;
+    return few && width > 0 && lnt_dim_mul(c->channels * c->w.kernel[1], width) <= LNT_GROUP_ROWS_FLOATS;
 }
 
 /* Images of lines long enough for the kernels; of three axes, where each plane by itself is an image. */
@@ -122,7 +124,9 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 {
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
     if (lnt_conv_is_depthwise(c))
-        return planes && c->channels == 1 && has_planes(c) ? LNT_CONV_EACH : LNT_CONV_DEPTHWISE;
+        return planes && c->channels == 1 && has_planes(c, LNT_PLANE_MIN, LNT_PLANE_LANES)
+                   ? LNT_CONV_EACH
+                   : LNT_CONV_DEPTHWISE;
     if (c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
     if (LNT_HAS_PLANES && planes && !adds && !has_one_tap(&c->w) && has_group_rows(c))

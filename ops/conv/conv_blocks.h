@@ -15,13 +15,15 @@ enum {
     LNT_FEW_FEATURES_DEPTH = 160, /* longer sums hide what a tile of rows costs */
     LNT_POINTS_MAX         = 64,  /* channels and features of kernels of one tap */
     LNT_DEPTHWISE_LINES    = 64,  /* of the kernel, at most */
-    LNT_PLANE_MIN          = 256  /* pixels of planes that are made of each other */
+    LNT_PLANE_MIN          = 256, /* pixels of planes that are made of each other, */
+    LNT_PLANE_LANES        = 12   /* so many to 16 lanes */
 };
 
 /* Depthwise convolutions of planes (ops/conv/conv_planes.c). */
 enum {
     LNT_PLANE_BAND_PIXELS   = 4096,     /* of a band of rows, which stays in the first-level cache */
-    LNT_GROUP_ROWS_FEATURES = 8,        /* of a group of several channels: more fill vectors of a product */
+    LNT_GROUP_ROWS_MIN      = 32,       /* pixels of planes of groups of several channels */
+    LNT_GROUP_ROWS_FEATURES = 4,        /* where there are no groups */
     LNT_GROUP_ROWS_FLOATS   = 32 * 1024 /* of the lines that a row of such a group reads */
 };
 

@@ -110,14 +110,15 @@ typedef struct lnt_stem {
     float low, high;
 } lnt_stem;
 
-/* Rows of a plane that is made of another one, as far apart as lines of its kernel: c[r * c_row + i] = clamp(sum over
- * l < lines, t < taps of x[(r + l) * x_line + i + t * spacing] * w[l * taps + t] + bias, low, high). Of x
- * LNT_PLANE_ROWS more lines can be read, and of each LNT_PLANE_SLACK more floats. */
+/* Rows of a plane that is made of another one, or of some, as far apart as lines of its kernel: c[r * c_row + i] =
+ * clamp(sum over k < channels, l < lines, t < taps of x[k * x_channel + (r + l) * x_line + i + t * spacing] *
+ * w[(k * lines + l) * taps + t] + bias, low, high). Of x LNT_PLANE_ROWS more lines can be read, and of each
+ * LNT_PLANE_SLACK more floats. */
 typedef struct lnt_plane {
     const float *x;
-    size_t x_line, spacing;
+    size_t x_channel, x_line, spacing;
     const float *w;
-    size_t lines, taps;
+    size_t channels, lines, taps;
     size_t rows, pixels;
     float *c;
     size_t c_row;

@@ -1,5 +1,5 @@
 /* conv_planes.c — Conv of stride 1 between images in ONNX order: each plane of the output is made of one of the input,
- * or, a row at a time, of the few of its group.
+ * or of the few of its group.
  *
  * The lines that a band of rows reads are copied with their padding into scratch memory. Planes are one thread's, in
  * its caches. */
@@ -15,7 +15,8 @@ typedef struct planes {
     lnt_store store;
     const lnt_conv_kernels *kernels;
     int64_t count, bands; /* groups of all images; of a plane */
-    int64_t band, line;   /* rows; floats of a line in scratch memory */
+    int64_t band, line;   /* rows; floats of a line in scratch memory, */
+    int64_t lines;        /* of which a channel has so many */
     size_t thread_bytes;
 } planes;
 
@@ -36,16 +37,16 @@ static void copy_line(const planes *p, const float *plane, int64_t y, float *to)
         memcpy(to, plane + y * in[2], (size_t)in[2] * sizeof *to);
 }
 
-/* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at scratch, `apart` of them from one
- * of the kernel to the next. */
-static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t rows, int64_t apart,
-                      const float *scratch)
+/* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at scratch. */
+static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t rows, const float *scratch)
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t lines = p->g.channels * w->kernel[1], taps = w->kernel[2], width = w->out[2];
-    lnt_plane plane = {.x_line = (size_t)(apart * p->line),
+    const int64_t lines = w->kernel[1], apart = w->dilation[1], taps = w->kernel[2], width = w->out[2];
+    lnt_plane plane = {.x_channel = (size_t)(p->lines * p->line),
+                       .x_line = (size_t)(apart * p->line),
                        .spacing = (size_t)w->dilation[2],
+                       .channels = (size_t)p->g.channels,
                        .lines = (size_t)lines,
                        .taps = (size_t)taps,
                        .pixels = (size_t)width,
@@ -55,7 +56,7 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
     for (int64_t f = 0, feature = at % p->g.groups * p->g.features; f < p->g.features; f++, feature++)
         for (int64_t i = 0; i < apart && i < rows; i++) {
             plane.x = scratch + i * p->line;
-            plane.w = c->w + feature * lines * taps;
+            plane.w = c->w + feature * p->g.channels * lines * taps;
             plane.rows = (size_t)((rows - i + apart - 1) / apart);
             plane.c = c->y + ((at * p->g.features + f) * w->out[1] + row + i) * width;
             plane.bias = c->bias ? c->bias[feature] : 0;
@@ -63,20 +64,16 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
         }
 }
 
-/* The same; of several channels a row, whose lines are as if they were those of one kernel. */
 static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows, float *scratch)
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t channels = p->g.channels, kernel = w->kernel[1], apart = w->dilation[1];
-    const bool whole = channels > 1;
-    const int64_t lines = whole ? channels * kernel : rows + (kernel - 1) * apart;
-    const float *x = c->x + at * channels * w->in[1] * w->in[2];
-    for (int64_t i = 0; i < lines; i++)
-        copy_line(p, whole ? x + i / kernel * w->in[1] * w->in[2] : x,
-                  row - w->before[1] + (whole ? i % kernel * apart : i),
-                  scratch + i * p->line + w->before[2]);
-    make_rows(c, at, row, rows, whole ? 1 : apart, scratch);
+    const int64_t lines = p->lines - p->band + rows;
+    const float *x = c->x + at * p->g.channels * w->in[1] * w->in[2];
+    for (int64_t k = 0; k < p->g.channels; k++, x += w->in[1] * w->in[2])
+        for (int64_t i = 0; i < lines; i++)
+            copy_line(p, x, row - w->before[1] + i, scratch + (k * p->lines + i) * p->line + w->before[2]);
+    make_rows(c, at, row, rows, scratch);
 }
 
 static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -110,20 +107,19 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
     planes *p = lnt_bind_params(site, sizeof *p);
-    int64_t lines, floats;
+    int64_t floats;
     if (!p)
         return LNT_E_MEMORY;
     p->g = *g;
     p->kernels = site->kernels->conv;
-    const bool whole = g->channels > 1;
-    p->band = whole ? 1 : lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (w->out[2] + 1) + 1);
+    p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (g->channels * w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
     p->count = g->batch * g->groups;
-    if (!lnt_mul_i64(whole ? g->channels * w->kernel[1] : w->kernel[1] - 1, whole ? 1 : w->dilation[1],
-                     &lines) ||
+    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &p->lines) ||
         !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &p->line) ||
-        !lnt_mul_i64(lines += p->band + LNT_PLANE_ROWS * w->dilation[1],
-                     p->line += w->out[2] + LNT_PLANE_SLACK, &floats) ||
+        !lnt_mul_i64(p->lines += p->band, g->channels, &floats) ||
+        !lnt_mul_i64(floats + LNT_PLANE_ROWS * w->dilation[1], p->line += w->out[2] + LNT_PLANE_SLACK,
+                     &floats) ||
         floats > INT32_MAX)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
     p->thread_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
