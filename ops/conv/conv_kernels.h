@@ -112,7 +112,7 @@ typedef struct lnt_stem {
 
 /* Rows of a plane that is made of another one, or of some, as far apart as lines of its kernel: c[r * c_row + i] =
  * clamp(sum over k < channels, l < lines, t < taps of x[k * x_channel + (r + l) * x_line + i + t * spacing] *
- * w[(k * lines + l) * taps + t] + bias, low, high). Of x LNT_PLANE_ROWS more lines can be read, and of each
+ * w[(k * lines + l) * taps + t] + bias, low, high). Of x LNT_PLANE_ROWS more lines can be read, and
  * LNT_PLANE_SLACK more floats. */
 typedef struct lnt_plane {
     const float *x;

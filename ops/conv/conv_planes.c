@@ -118,11 +118,10 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &p->lines) ||
         !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &p->line) ||
         !lnt_mul_i64(p->lines += p->band, g->channels, &floats) ||
-        !lnt_mul_i64(floats + LNT_PLANE_ROWS * w->dilation[1], p->line += w->out[2] + LNT_PLANE_SLACK,
-                     &floats) ||
+        !lnt_mul_i64(floats + LNT_PLANE_ROWS * w->dilation[1], p->line += w->out[2], &floats) ||
         floats > INT32_MAX)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
-    p->thread_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
+    p->thread_bytes = lnt_round_up((size_t)(floats + LNT_PLANE_SLACK) * sizeof(float), LNT_ALIGN);
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_planes;
