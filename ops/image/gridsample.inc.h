@@ -11,22 +11,26 @@ static R NAME(reflect)(R x, R low, R high)
     return rest > range ? high - (rest - range) : low + rest;
 }
 
-/* Input position of grid coordinate n along an axis of the given extent, after padding. */
-static R NAME(position)(const gridsample *p, R n, int64_t extent)
+/* Input positions of n grid coordinates, p->axes apart, along an axis of the given extent, after padding. An int holds
+ * them: beyond all extents they do not matter, and NaN is such a one. */
+static void NAME(positions)(const gridsample *p, const R *grid, int64_t n, int64_t extent, R *x)
 {
-    const R d = (R)extent, low = p->align_corners ? 0 : (R)-0.5, high = p->align_corners ? d - 1 : d - (R)0.5;
-    R x = p->align_corners ? (n + 1) / 2 * (d - 1) : ((n + 1) * d - 1) / 2;
-    if (p->kind == NEAREST) { /* half to even, as rint has it; beyond all extents it does not matter */
-        const double shift = 0x1.8p52;
-        x = (R)((double)x + shift - shift);
+    const R d = (R)extent, low = p->align_corners ? 0 : (R)-0.5, limit = (R)0x1p30,
+            size = p->align_corners ? d - 1 : d, shift = p->align_corners ? 0 : 1;
+    const bool clamps =
+        p->padding == BORDER && p->kind != CUBIC; /* cubic: each element by itself, as PyTorch has it */
+    const R least = clamps ? 0 : -limit, most = clamps ? d - 1 : limit;
+    const int64_t apart = p->axes;
+    for (int64_t i = 0; i < n; i++) {
+        const double far = 0x1.8p52;
+        R at = ((grid[i * apart] + 1) * size - shift) / 2;
+        if (p->kind == NEAREST) /* half to even, as rint has it */
+            at = (R)((double)at + far - far);
+        if (p->padding == REFLECTION && (at < low || at > size + low))
+            at = NAME(reflect)(at, low, size + low);
+        at = at > least ? at : least;
+        x[i] = at < most ? at : most;
     }
-    if (p->padding == BORDER && p->kind != CUBIC) { /* cubic: each element by itself, as PyTorch has it */
-        x = x > 0 ? x : 0;
-        x = x < d - 1 ? x : d - 1;
-    } else if (p->padding == REFLECTION && (x < low || x > high))
-        x = NAME(reflect)(x, low, high);
-    const R limit = (R)0x1p30; /* beyond all extents, NaN too: an int must hold it */
-    return x > -limit && x < limit ? x : x > 0 ? limit : -limit;
 }
 
 /* Index of the input element at i, -1 if it is 0. */
@@ -43,29 +47,31 @@ static int64_t NAME(element)(const gridsample *p, int64_t i, int64_t extent)
     return at < 0 ? 0 : at < extent ? at : extent - 1;
 }
 
-/* Weights of the taps at floor(x) - before + t, where the fraction of x is f. */
-static void NAME(weights)(const gridsample *p, R f, R *w)
+static inline int64_t NAME(floor)(R x)
 {
-    const R a = (R)-0.75;
-    if (p->kind == CUBIC) {
-        for (int t = 0; t < 4; t++) {
-            const R d = (R)fabs((double)(f + 1 - (R)t));
-            w[t] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-        }
-    } else if (p->kind == LINEAR) {
-        w[0] = 1 - f;
-        w[1] = f;
-    } else {
-        w[0] = 1;
+    const int64_t cut = (int64_t)x;
+    return cut - ((R)cut > x);
+}
+
+/* Weights of the taps at floor(x) - before + t, where the fraction of x is f. */
+static inline void NAME(weights)(const gridsample *p, R f, R *w)
+{
+    const R a = (R)-0.75, far[2] = {1 + f, 2 - f}, near[2] = {f, 1 - f};
+    w[0] = p->kind == LINEAR ? near[1] : 1;
+    w[1] = f;
+    if (p->kind != CUBIC)
+        return;
+    for (int t = 0; t < 2; t++) {
+        w[3 * t] = ((a * far[t] - 5 * a) * far[t] + 8 * a) * far[t] - 4 * a;
+        w[1 + t] = ((a + 2) * near[t] - (a + 3)) * near[t] * near[t] + 1;
     }
 }
 
-/* The elements that count along one axis at grid coordinate n. Returns their number; of nearest there is one in any
- * case, to be left out or not. */
-static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(lnt_tap) * tap)
+/* The elements that count along one axis at position x. Returns their number; of nearest there is one in any case, to
+ * be left out or not. */
+static unsigned NAME(axis_taps)(const gridsample *p, R x, int64_t extent, NAME(lnt_tap) * tap)
 {
-    const R x = NAME(position)(p, n, extent);
-    const int64_t cut = (int64_t)x, base = cut - ((R)cut > x);
+    const int64_t base = NAME(floor)(x);
     const bool inside = (uint64_t)base < (uint64_t)extent;
     R w[4];
     unsigned count = 0;
@@ -88,13 +94,30 @@ static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(l
     return count;
 }
 
-/* All elements one output depends on. Returns their number. */
-static unsigned NAME(point_taps)(const gridsample *p, const R *point, NAME(lnt_tap) * tap)
+/* The taps at [y, x] of an image, if all of them are inside, as most are; else 0. */
+static inline unsigned NAME(inner_taps)(const gridsample *p, R y, R x, NAME(lnt_tap) * tap)
 {
-    unsigned n = NAME(axis_taps)(p, point[p->axes - 1], p->extent[0], tap);
+    const int64_t before = p->kind == CUBIC, taps = p->taps, width = p->extent[1];
+    const int64_t base_y = NAME(floor)(y), base_x = NAME(floor)(x), top = base_y - before,
+                  left = base_x - before;
+    if (top < 0 || left < 0 || top + taps > p->extent[0] || left + taps > width)
+        return 0;
+    R down[4], across[4];
+    NAME(weights)(p, y - (R)base_y, down);
+    NAME(weights)(p, x - (R)base_x, across);
+    for (int64_t t = 0; t < taps; t++)
+        for (int64_t s = 0; s < taps; s++)
+            *tap++ = (NAME(lnt_tap)){(top + t) * width + left + s, down[t] * across[s]};
+    return p->all_taps;
+}
+
+/* All elements one output, at x along each axis, depends on. Returns their number. */
+static unsigned NAME(point_taps)(const gridsample *p, const R *x, NAME(lnt_tap) * tap)
+{
+    unsigned n = NAME(axis_taps)(p, x[0], p->extent[0], tap);
     for (unsigned d = 1; d < p->axes; d++) {
         NAME(lnt_tap) along[4];
-        const unsigned count = NAME(axis_taps)(p, point[p->axes - 1 - d], p->extent[d], along);
+        const unsigned count = NAME(axis_taps)(p, x[d * LNT_TAPS_POINTS], p->extent[d], along);
         if (p->taps == 1) {
             tap->at = tap->at * p->extent[d] + along->at;
             n &= count;
@@ -117,6 +140,7 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const gridsample_job *j = arg;
     const gridsample *p = j->p;
     NAME(lnt_taps) taps;
+    R x[MAX_AXES * LNT_TAPS_POINTS];
     taps.onto = false;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item += taps.points) {
@@ -124,9 +148,15 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         const int64_t rest = end - item < p->points - at ? end - item : p->points - at;
         taps.points = rest < p->block ? rest : p->block;
         taps.used = 0;
+        for (unsigned d = 0; d < p->axes; d++)
+            NAME(positions)
+        (p, (const R *)j->grid + item * p->axes + p->axes - 1 - d, taps.points, p->extent[d],
+         x + d * LNT_TAPS_POINTS);
         for (int64_t i = 0; i < taps.points; i++) {
-            taps.count[i] =
-                NAME(point_taps)(p, (const R *)j->grid + (item + i) * p->axes, taps.tap + taps.used);
+            NAME(lnt_tap) *tap = taps.tap + taps.used;
+            const bool two = p->axes == 2 && sizeof(R) == sizeof(float); /* doubles are not worth the room */
+            const unsigned inner = two ? NAME(inner_taps)(p, x[i], x[LNT_TAPS_POINTS + i], tap) : 0;
+            taps.count[i] = inner ? inner : NAME(point_taps)(p, x + i, tap);
             taps.used += taps.count[i];
         }
         NAME(lnt_sum_taps)

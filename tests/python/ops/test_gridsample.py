@@ -35,8 +35,9 @@ def test_modes(tmp_path, mode, padding, align):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 4, 5, 7, 8])
-def test_channels(tmp_path, channels):
-    check(tmp_path, channels, (6, 5), (4, 4), mode="linear")
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_channels(tmp_path, channels, mode):
+    check(tmp_path, channels, (6, 5), (4, 4), mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
@@ -55,7 +56,7 @@ def test_few_elements(tmp_path, extents):
     check(tmp_path, 3, extents, (5, 5), mode="linear", reach=3)
 
 
-@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
 def test_of_doubles(tmp_path, mode):
     check(tmp_path, 5, (9, 14), (7, 5), element=TensorProto.DOUBLE, mode=mode)
 
