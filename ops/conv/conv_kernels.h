@@ -111,12 +111,12 @@ typedef struct lnt_stem {
 } lnt_stem;
 
 /* Rows of a plane that is made of another one, or of some, as far apart as lines of its kernel: c[r * c_row + i] =
- * clamp(sum over k < channels, l < lines, t < taps of x[k * x_channel + (r + l) * x_line + i + t * spacing] *
- * w[(k * lines + l) * taps + t] + bias, low, high). Of x LNT_PLANE_ROWS more lines can be read, and
+ * clamp(sum over k < channels, l < lines, t < taps of x[k * ((lines - 1) * x_line + x_next) + (r + l) * x_line + i +
+ * t * spacing] * w[(k * lines + l) * taps + t] + bias, low, high). Of x LNT_PLANE_ROWS more lines can be read, and
  * LNT_PLANE_SLACK more floats. */
 typedef struct lnt_plane {
     const float *x;
-    size_t x_channel, x_line, spacing;
+    size_t x_next, x_line, spacing; /* x_next: from a channel's last line to the first of the next */
     const float *w;
     size_t channels, lines, taps;
     size_t rows, pixels;

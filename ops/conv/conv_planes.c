@@ -7,13 +7,16 @@
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_kernels.h"
+#include "ops/rows/row.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct planes {
     lnt_conv g;
     lnt_store store;
     const lnt_conv_kernels *kernels;
+    const lnt_row_kernels *row; /* NULL but of one tap: planes are scaled */
     int64_t count, bands; /* groups of all images; of a plane */
     int64_t band, line;   /* rows; floats of a line in scratch memory, */
     int64_t lines;        /* of which a channel has so many */
@@ -37,13 +40,14 @@ static void copy_line(const planes *p, const float *plane, int64_t y, float *to)
         memcpy(to, plane + y * in[2], (size_t)in[2] * sizeof *to);
 }
 
-/* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at scratch. */
-static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t rows, const float *scratch)
+/* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at x. */
+static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t rows, const float *x)
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t lines = w->kernel[1], apart = w->dilation[1], taps = w->kernel[2], width = w->out[2];
-    lnt_plane plane = {.x_channel = (size_t)(p->lines * p->line),
+    const int64_t lines = w->kernel[1], apart = w->dilation[1], taps = w->kernel[2], width = w->out[2],
+                  depth = p->g.channels * lines * taps;
+    lnt_plane plane = {.x_next = (size_t)((p->lines - (lines - 1) * apart) * p->line),
                        .x_line = (size_t)(apart * p->line),
                        .spacing = (size_t)w->dilation[2],
                        .channels = (size_t)p->g.channels,
@@ -55,12 +59,15 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
                        .high = p->store.high};
     for (int64_t f = 0, feature = at % p->g.groups * p->g.features; f < p->g.features; f++, feature++)
         for (int64_t i = 0; i < apart && i < rows; i++) {
-            plane.x = scratch + i * p->line;
-            plane.w = c->w + feature * p->g.channels * lines * taps;
+            plane.x = x + i * p->line;
+            plane.w = c->w + feature * depth;
             plane.rows = (size_t)((rows - i + apart - 1) / apart);
             plane.c = c->y + ((at * p->g.features + f) * w->out[1] + row + i) * width;
             plane.bias = c->bias ? c->bias[feature] : 0;
-            p->kernels->plane(&plane);
+            if (p->row)
+                p->row->shift_scale(x, plane.c, rows * width, 0, *plane.w, plane.bias);
+            else
+                p->kernels->plane(&plane);
         }
 }
 
@@ -70,10 +77,10 @@ static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows
     const lnt_window *w = &p->g.w;
     const int64_t lines = p->lines - p->band + rows;
     const float *x = c->x + at * p->g.channels * w->in[1] * w->in[2];
-    for (int64_t k = 0; k < p->g.channels; k++, x += w->in[1] * w->in[2])
+    for (int64_t k = 0; k < p->g.channels && !p->row; k++, x += w->in[1] * w->in[2])
         for (int64_t i = 0; i < lines; i++)
             copy_line(p, x, row - w->before[1] + i, scratch + (k * p->lines + i) * p->line + w->before[2]);
-    make_rows(c, at, row, rows, scratch);
+    make_rows(c, at, row, rows, p->row ? x + row * w->in[2] : scratch);
 }
 
 static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -96,7 +103,7 @@ static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
     planes_call c = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), NULL, lnt_out(k, s, 0), lnt_scratch(k, s)};
     if (p->store.bias >= 0)
         c.bias = lnt_in(k, s, (unsigned)p->store.bias);
-    memset(c.scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
+    memset(c.scratch, 0, s->scratch_bytes); /* beside what is copied it stays so */
     const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel) * p->g.channels * p->g.features;
     LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
     const lnt_conv_images none = {.element = sizeof(float)};
@@ -123,6 +130,9 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
     p->thread_bytes = lnt_round_up((size_t)(floats + LNT_PLANE_SLACK) * sizeof(float), LNT_ALIGN);
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
+    if (!LNT_TRIMMED && g->channels * lnt_volume(w->kernel) == 1 && w->out[1] == w->in[1] &&
+        w->out[2] == w->in[2] && p->store.low == -INFINITY && p->store.high == INFINITY)
+        p->row = site->kernels->row, p->g.w.dilation[1] = 1;
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_planes;
     return LNT_OK;

@@ -33,7 +33,6 @@ LNT_INLINE void plane_line(plane_acc *acc, const lnt_plane *p, const float *x, c
 LNT_INLINE void plane_part(const lnt_plane *p, size_t r, size_t i, unsigned across, const bool both)
 {
     const float *x = p->x + r * p->x_line + i, *w = p->w;
-    const size_t next = p->x_channel - (p->lines - 1) * p->x_line;
     size_t at[PAIR_VECTORS];
     for (unsigned j = 0; j < PAIR_VECTORS; j++)
         at[j] = (j & ((1u << across) - 1)) * LNT_VL + (j >> across) * PAIR * p->x_line;
@@ -41,7 +40,7 @@ LNT_INLINE void plane_part(const lnt_plane *p, size_t r, size_t i, unsigned acro
     UNROLL_FOR(2, unsigned y = 0; y < PAIR; y++)
         UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++)
             acc.v[y][j] = v_splat(p->bias);
-    for (size_t k = 0; k < p->channels; k++, x += next, w += p->taps) {
+    for (size_t k = 0; k < p->channels; k++, x += p->x_next, w += p->taps) {
         plane_line(&acc, p, x, w, at, true, false);
         for (size_t l = 1; l < p->lines; l++)
             plane_line(&acc, p, x += p->x_line, w += p->taps, at, true, both);

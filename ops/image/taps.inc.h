@@ -19,7 +19,7 @@ static inline void NAME(sum_of_channels)(const NAME(lnt_taps) * taps, const R *x
 #pragma GCC unroll 4
             for (int c = 0; c < most; c++)
                 total[c] += tap->weight * v[c][tap->at];
-        if (i == 0 && taps->onto)
+        if (most > 1 && i == 0 && taps->onto)
 #pragma GCC unroll 4
             for (int c = 0; c < most; c++)
                 total[c] += to[c][i];
@@ -33,7 +33,7 @@ static inline void NAME(sum_of_channels)(const NAME(lnt_taps) * taps, const R *x
 void NAME(lnt_sum_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plane, R *y, int64_t y_plane,
                         int64_t channels)
 {
-    if (channels == 1 && sizeof(R) == sizeof(float))
+    if (channels == 1 && !taps->onto && sizeof(R) == sizeof(float))
         NAME(sum_of_channels)(taps, x, plane, y, y_plane, 1, 1);
     else
         for (int64_t c = 0; c < channels; c += 4)

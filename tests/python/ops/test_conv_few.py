@@ -30,6 +30,8 @@ CASES = {
     "planes to four": ("Conv", 16, 4, (41, 100), 3, 1, 2, 1),
     "a plane to two": ("Conv", 1, 2, (23, 19), 3, 1, 1, 1),
     "a line to one": ("Conv", 1, 1, (700,), 31, 1, 1, 1),
+    "planes times factors": ("Conv", 20, 20, (67, 64), 1, 1, 3, 20),
+    "planes times two factors": ("Conv", 6, 12, (17, 16), 1, 1, 2, 6),
     "points, transposed": ("ConvTranspose", 16, 5, (9, 33), 1, 1, 1, 1),
     "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
 }
