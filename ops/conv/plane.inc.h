@@ -40,12 +40,14 @@ LNT_INLINE void plane_part(const lnt_plane *p, size_t r, size_t i, unsigned acro
     UNROLL_FOR(2, unsigned y = 0; y < PAIR; y++)
         UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++)
             acc.v[y][j] = v_splat(p->bias);
-    for (size_t k = 0; k < p->channels; k++, x += p->x_next, w += p->taps) {
+    for (size_t left = p->channels;; x += p->x_next, w += p->taps) {
         plane_line(&acc, p, x, w, at, true, false);
         for (size_t l = 1; l < p->lines; l++)
             plane_line(&acc, p, x += p->x_line, w += p->taps, at, true, both);
         if (both)
             plane_line(&acc, p, x + p->x_line, w + p->taps, at, false, true);
+        if (--left == 0)
+            break;
     }
     const vf low = v_splat(p->low), high = v_splat(p->high);
     UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++) {
