@@ -17,6 +17,7 @@ enum {
     BLOCK = 256, /* columns worked on at a time, where the axis is not the innermost */
     SHORT = 16,  /* rows that are no longer are transposed to columns, */
     SHORT_DOUBLES = 32,
+    SHORT_HARD = 40,
     TRANSPOSED = 64, /* at most so many at a time */
     NARROW = 16, /* columns that are fewer are not worth a call: they are put side by side, or made rows, */
     ROOM = SHORT * BLOCK, /* of so many elements */
@@ -199,7 +200,7 @@ lnt_status lnt_bind_softmax(lnt_site *site)
     p->logarithms = 1 + lnt_least(LOGARITHMS - 1, AT_HAND / (p->n + 1));
     const bool doubles = lnt_site_real_type(site) == LNT_DOUBLE;
     choose_type(p, doubles);
-    const int64_t most = SOFT_LOOPS && doubles ? SHORT_DOUBLES : SHORT;
+    const int64_t most = p->kind == HARDMAX ? SHORT_HARD : SOFT_LOOPS && doubles ? SHORT_DOUBLES : SHORT;
     if (p->inner < NARROW && p->n > 0 && p->n <= most && p->outer * p->inner >= TRANSPOSED)
         p->transposed = lnt_least(TRANSPOSED, lnt_least(BLOCK, ROOM / p->n) / p->inner);
     site->step->run = run_softmax;

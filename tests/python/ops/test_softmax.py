@@ -37,7 +37,8 @@ def test_short_rows(tmp_path, op, kind, rows, n):
 
 @pytest.mark.parametrize("kind", TOLERANCE)
 @pytest.mark.parametrize("shape, axis", [([65, 3], 1), ([1000, 16], 1), ([9, 130], 1), ([2, 21, 67], 1), ([5, 300], 0), ([3, 1, 7], 1),
-                                         ([70, 3, 2], 1), ([33, 16, 15], 1), ([2, 300, 15], 1), ([5000, 2], 0)])
+                                         ([70, 3, 2], 1), ([33, 16, 15], 1), ([2, 300, 15], 1), ([5000, 2], 0), ([300, 33], 1),
+                                         ([70, 40, 3], 1)])
 def test_hardmax(tmp_path, kind, shape, axis):
     """1 where the first of the largest is, or the first NaN."""
     rng = np.random.default_rng(len(shape))
