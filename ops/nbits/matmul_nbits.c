@@ -114,18 +114,18 @@ static void order_row(const nbits_job *j, float *to)
     }
 }
 
-/* Packed zero points of column n as floats, whole vectors of them. */
-static void unpack_zeros(const nbits_job *j, int64_t n, float *zeros)
+/* So many packed zero points from column n's first on as floats, whole vectors of them. */
+static void unpack_zeros(const nbits_job *j, int64_t n, int64_t count, float *zeros)
 {
     const nbits *p = j->p;
     const uint8_t *packed = j->packed_zeros + n * p->zero_bytes;
     if (p->bits == 4 && p->kernels->numbers)
-        p->kernels->numbers(packed, p->blocks, zeros);
+        p->kernels->numbers(packed, count, zeros);
     else if (p->bits == 8)
-        for (int64_t b = 0; b < p->blocks; b++)
+        for (int64_t b = 0; b < count; b++)
             zeros[b] = packed[b];
     else
-        for (int64_t b = 0; b < p->blocks; b++)
+        for (int64_t b = 0; b < count; b++)
             zeros[b] = (float)packed_at(packed, b, p->bits);
 }
 
@@ -163,9 +163,13 @@ static float *room_of(const nbits_job *j, unsigned thread)
 static void dot_some(const nbits_job *j, int64_t n, int64_t columns, float *room)
 {
     const nbits *p = j->p;
-    const int64_t step = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL);
-    for (int64_t i = 0; i < columns && j->packed_zeros; i++)
-        unpack_zeros(j, n + i, room + i * step);
+    const bool dense =
+        p->zero_bytes * 8 == p->blocks * p->bits; /* zero points of columns follow one another */
+    const int64_t step = dense ? p->blocks : (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL);
+    if (dense && j->packed_zeros)
+        unpack_zeros(j, n, columns * p->blocks, room);
+    for (int64_t i = 0; i < columns && j->packed_zeros && !dense; i++)
+        unpack_zeros(j, n + i, p->blocks, room + i * step);
     for (int64_t i = 0; i < columns; i++) {
         const lnt_nbits_column c = column_of(j, n + i, room + i * step);
         j->y[n + i] = p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch) +
@@ -197,7 +201,7 @@ static lnt_nbits_panel panel_of(const nbits_job *j, int64_t n, float *room)
     for (int64_t i = 0; i < LNT_PANEL; i++) {
         const int64_t at = lnt_least(n + i, p->N - 1);
         if (j->packed_zeros)
-            unpack_zeros(j, at, columns + i * step);
+            unpack_zeros(j, at, p->blocks, columns + i * step);
         panel.at[i] = at * p->column_bytes;
         of_scales[i] = at * p->blocks * (int64_t)sizeof(float);
         of_zeros[i] = j->packed_zeros ? i * step * (int64_t)sizeof(float) : of_scales[i];
