@@ -135,8 +135,8 @@ LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_p
 static void columns(const lnt_nibble_job *j, int64_t begin, int64_t end)
 {
     const columns_shape s = shape_of(j);
-    for (int64_t m = 0; m < j->M; m++)
-        for (int64_t n = begin; n < end; n += COLUMNS) {
+    for (int64_t n = begin; n < end; n += COLUMNS)
+        for (int64_t m = 0; m < j->M; m++) {
             const unsigned columns = (unsigned)lnt_least(COLUMNS, end - n);
             vf sums = row_by_columns(&j->w, &s, row_at(j, m), n, columns);
             if (j->bias)
