@@ -562,4 +562,13 @@ lnt_status lnt_bind_matmul(lnt_site *site)
     return lnt_bind_widened(site, UINT32_MAX, UINT32_MAX);
 }
 
-const lnt_product lnt_product_matmul = {1u << 1, NULL, lnt_pack_matrix, lnt_matrix_multiply_adds};
+/* The only column of B stays what rows are summed along with: see bind_product. */
+static bool pack_b(const lnt_node *node, const lnt_operand *b, lnt_packed *record)
+{
+    if (!lnt_pack_matrix(node, b, record))
+        return false;
+    const bool column = record->N == 1 && record->K >= LNT_PANEL / 2;
+    return !column || b->dtype != LNT_FLOAT || node->program;
+}
+
+const lnt_product lnt_product_matmul = {1u << 1, NULL, pack_b, lnt_matrix_multiply_adds};
