@@ -111,19 +111,6 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
-static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
-                    size_t k_end, float *gather, lnt_row_set *set)
-{
-    const lnt_winograd *w = call->plan->rows_arg;
-    const size_t at = (size_t)product * w->point + (size_t)row;
-    (void)k_begin, (void)k_end, (void)gather;
-    set->gathered = false;
-    for (unsigned i = 0; i < n; i++) {
-        set->a[i] = lnt_moved(call->a, (int64_t)((at + i) * w->v_row), w->element);
-        set->out[i] = (int64_t)((at + i) * w->m_row);
-    }
-}
-
 static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_winograd *w = s->params;
@@ -229,8 +216,9 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
         offset[i] = (ptrdiff_t)(i * w->rows * (int64_t)w->v_row);
     w->transforms = (site->half ? site->kernels->half->conv : site->kernels->conv)->winograd;
     w->plan = (lnt_gemm_plan){.kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm,
-                              .rows_of = rows_of,
-                              .rows_arg = w,
+                              .a_offset = w->a_offset,
+                              .c_row = w->m_row,
+                              .c_product = lnt_winograd_m_point(w),
                               .products = (int64_t)w->points,
                               .rows = most * w->rows,
                               .columns = columns_of(w),
@@ -248,9 +236,12 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
     if (w->taps && !site->half)
         w->plan.b_form = LNT_B_F32;
     w->u_point = lnt_round_up(w->plan.columns, LNT_PANEL) * depth + LNT_PANEL;
-    for (size_t i = 0; i < w->points; i++)
+    for (size_t i = 0; i < w->points; i++) {
+        w->a_offset[i] = i * lnt_winograd_v_point(w);
         w->b_offset[i] = i * (w->taps ? w->u_point : columns * depth);
+    }
     lnt_gemm_plan_blocks(&w->plan);
+    LNT_ASSERT(!w->plan.gathers_all); /* rows are no power of two apart */
     return LNT_OK;
 }
 

@@ -31,7 +31,7 @@ struct lnt_winograd {
     const lnt_winograd_kernels *transforms;
     size_t element;     /* bytes of a float, or of a half: floats of the following are elements */
     lnt_gemm_plan plan; /* of a block: a product for each point */
-    size_t b_offset[LNT_WINOGRAD_POINTS];
+    size_t a_offset[LNT_WINOGRAD_POINTS], b_offset[LNT_WINOGRAD_POINTS];
     const float *zeros; /* a pixel of them */
 
     /* Kind's own part: tiles number sequences * tiles, a block has some of one sequence. */

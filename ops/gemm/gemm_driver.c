@@ -78,7 +78,8 @@ static size_t widened_floats(const lnt_gemm_plan *p)
 /* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's. */
 static bool is_thin(const lnt_gemm_plan *p)
 {
-    return p->kernels->thin && p->a_offset && !p->narrow && !p->row_bias && p->rows >= 2 * LNT_THIN_ROWS &&
+    return p->kernels->thin && p->a_offset && !p->c_row && !p->narrow && !p->row_bias &&
+           p->rows >= 2 * LNT_THIN_ROWS &&
            (p->columns <= LNT_PANEL ? p->depth <= LNT_THIN_DEPTH : p->depth * p->columns <= LNT_THIN_FLOATS);
 }
 
@@ -181,7 +182,7 @@ static depth_range depth_block(const block *b, size_t i)
 }
 
 /* Who says where they begin; trimmed libraries may have none of these. */
-enum { HAS_MATRICES = LNT_HAS_MATRICES || LNT_HAS_PLAIN_CONV };
+enum { HAS_MATRICES = LNT_HAS_MATRICES || LNT_HAS_PLAIN_CONV || LNT_HAS_WinogradConv };
 
 /* Are a block's rows one tile? Not where each adds a bias of its own, or what is in C. */
 static bool is_one_tile(const lnt_gemm_call *call)
@@ -196,8 +197,9 @@ static void find_even_rows(block *b, const depth_range *r)
     const lnt_gemm_call *call = b->call;
     const lnt_gemm_plan *p = call->plan;
     const size_t element = p->kernels->element;
-    const int64_t out = (b->product * p->rows + b->row) * (int64_t)p->columns,
-                  step = p->row_step * (int64_t)element, c_step = (int64_t)(p->columns * element);
+    const int64_t c_row = (int64_t)(p->c_row ? p->c_row : p->columns);
+    const int64_t out = b->product * (p->c_row ? (int64_t)p->c_product : p->rows * c_row) + b->row * c_row,
+                  step = p->row_step * (int64_t)element, c_step = c_row * (int64_t)element;
     const int64_t a_first = (int64_t)(p->a_offset[b->product] + r->first) + b->row * p->row_step;
     const float *a = lnt_moved(call->a, a_first, element), *residual = NULL;
     float *c = lnt_moved(call->c, out - call->c_first, element);

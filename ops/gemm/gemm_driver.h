@@ -40,9 +40,11 @@ struct lnt_gemm_plan {
     const lnt_gemm_kernels *kernels;
     lnt_rows_fn rows_of;
     const void *rows_arg;
-    /* NULL, or [products] elements from A to a product's: its rows are row_step apart, those of C side by side, and
-     * rows_of is for those that are gathered. */
+    /* NULL, or [products] elements from A to a product's: its rows are row_step apart, and rows_of is for those that
+     * are gathered. Those of C are side by side, or c_row apart and from product to product c_product; 0: side by
+     * side. */
     const size_t *a_offset;
+    size_t c_row, c_product;
     int64_t products, rows;
     size_t columns, taps, depth;
     const ptrdiff_t *tap_offset; /* [taps] */
