@@ -256,6 +256,80 @@ static void tile(const lnt_qproduct *p)
     tile(&rest);
 }
 
+/* ---- results of 32 bits ---- */
+
+enum { FEW = 4, SHORT = 32 /* quads of a panel */ };
+
+/* What becomes of the accumulators of some columns. */
+typedef struct columns_end {
+    __m512i start[PANELS], zeros[PANELS];
+    __m512 scale[PANELS], bias[PANELS], low, high;
+    __mmask16 lanes[PANELS];
+} columns_end;
+
+static inline __attribute__((always_inline)) columns_end end_of(const lnt_integer_tile *to, unsigned panels)
+{
+    columns_end e = {.low = _mm512_set1_ps(to->low), .high = _mm512_set1_ps(to->high)};
+#pragma GCC unroll 2
+    for (unsigned i = 0; i < panels; i++) {
+        const unsigned at = i * LNT_QPANEL, left = to->columns - at;
+        e.lanes[i] = (__mmask16)(left < LNT_QPANEL ? (1u << left) - 1 : 0xffff);
+        e.start[i] = _mm512_loadu_si512(to->acc_bias + at);
+        e.zeros[i] = to->row ? _mm512_loadu_si512(to->zeros + at) : _mm512_setzero_si512();
+        e.scale[i] = to->scale ? _mm512_loadu_ps(to->scale + at) : _mm512_setzero_ps();
+        e.bias[i] = to->bias ? _mm512_maskz_loadu_ps(e.lanes[i], to->bias + at) : _mm512_setzero_ps();
+    }
+    return e;
+}
+
+/* FEW rows after the other, the last ones early enough to be as many. */
+static inline __attribute__((always_inline)) void integers_of(unsigned panels, const lnt_qproduct *p,
+                                                              const lnt_integer_tile *to, unsigned first)
+{
+    const columns_end e = end_of(to, panels);
+    for (unsigned row = 0; row < p->rows; row += FEW) {
+        const unsigned at = row + FEW <= p->rows ? row : p->rows - FEW;
+        const int64_t *out = to->out + first + at;
+        const int8_t *panel[PANELS] = {p->panel[0], p->panel[panels - 1]};
+        accumulators acc;
+#pragma GCC unroll 4
+        for (unsigned r = 0; r < FEW; r++) {
+            const __m512i sum = _mm512_set1_epi32(to->row ? to->row[first + at + r] : 0);
+#pragma GCC unroll 2
+            for (unsigned i = 0; i < panels; i++)
+                acc.row[r][i] = _mm512_sub_epi32(e.start[i], _mm512_mullo_epi32(sum, e.zeros[i]));
+        }
+        for (int64_t q = 0; q < p->quads; q++) {
+            add_quads(FEW, panels, 1, &acc, p->a + at, p->tap_offset[0] + 4 * q, panel);
+            panel[0] += 4 * LNT_QPANEL;
+            panel[1] += 4 * LNT_QPANEL;
+        }
+#pragma GCC unroll 4
+        for (unsigned r = 0; r < FEW; r++)
+#pragma GCC unroll 2
+            for (unsigned i = 0; i < panels; i++) {
+                __m512i v = acc.row[r][i];
+                if (to->scale) {
+                    const __m512 x =
+                        _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(v), e.scale[i]), e.bias[i]);
+                    v = _mm512_castps_si512(_mm512_min_ps(e.high, _mm512_max_ps(e.low, x)));
+                }
+                _mm512_mask_storeu_epi32(to->y + out[r] + i * LNT_QPANEL, e.lanes[i], v);
+            }
+    }
+}
+
+static bool integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first)
+{
+    if (p->rows < FEW || p->taps > 1 || p->quads > SHORT * p->panels)
+        return false;
+    if (p->panels == 1)
+        integers_of(1, p, to, first);
+    else
+        integers_of(PANELS, p, to, first);
+    return true;
+}
+
 /* ---- depthwise ---- */
 
 /* Interleaving the bytes of four taps by unpacking puts channels [16 l + 4 j, + 4) into part l of vector j:
@@ -499,5 +573,11 @@ static void depthwise(const lnt_qdepthwise *d)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {
-    .rows = ROWS, .rows_by = 2, .panels = PANELS, .requantizes = true, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {.rows = ROWS,
+                                                .rows_by = 2,
+                                                .panels = PANELS,
+                                                .requantizes = true,
+                                                .dequantizes = true,
+                                                .tile = tile,
+                                                .integers = integers,
+                                                .depthwise = depthwise};

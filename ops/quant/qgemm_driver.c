@@ -208,21 +208,6 @@ static void store_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int
         p->store(call, set, 0, set->n, product, panel + i, acc);
 }
 
-/* A tile whose results are integers, of the block's from row `at` on. */
-static void run_integers(const lnt_qgemm_plan *p, const lnt_qproduct *tile, const lnt_integer_tile *block,
-                         unsigned at, int32_t (*acc)[LNT_QROWS_BLOCK * LNT_QPANEL])
-{
-    if (p->kernels->integers(tile, block, at))
-        return;
-    lnt_integer_tile to = *block;
-    to.rows = tile->rows;
-    to.row += to.row ? at : 0;
-    to.out += at;
-    p->kernels->tile(tile);
-    for (unsigned i = 0; i < tile->panels; i++)
-        store_integers(p->int8, to, i * LNT_QPANEL, acc[i]);
-}
-
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
                       int64_t product, int64_t first_panel, int64_t end_panel)
 {
@@ -247,8 +232,8 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
         tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
         results to;
         find_results(call, set, product, panel, tile.panels, &to);
-        const bool integers = LNT_QTILES_OF_INTEGERS && to.are_integers && p->kernels->integers;
-        const bool whole = p->whole_blocks || (!to.in_tile && !integers && (to.are_bytes || to.are_integers));
+        bool integers = LNT_QTILES_OF_INTEGERS && to.are_integers && p->kernels->integers;
+        bool whole = p->whole_blocks || (!to.in_tile && !integers && (to.are_bytes || to.are_integers));
         tile.requantize = to.in_tile ? &to.bytes : NULL;
         for (unsigned t = 0; t < list->n; t++) {
             const unsigned at = list->begin[t];
@@ -261,11 +246,14 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                 to.bytes.out = set->out + at;
             for (unsigned i = 0; i < tile.panels; i++)
                 tile.c[i] = acc[i] + (whole ? at * LNT_QPANEL : 0);
-            if (integers)
-                run_integers(p, &tile, &to.integers, at, acc);
-            else
-                p->kernels->tile(&tile);
-            for (unsigned i = 0; i < tile.panels && !to.in_tile && !integers && !whole; i++)
+            if (integers && p->kernels->integers(&tile, &to.integers, at))
+                continue;
+            if (integers && t == 0) { /* then none of the block is computed so */
+                integers = false;
+                whole |= !to.integers.scale;
+            }
+            p->kernels->tile(&tile);
+            for (unsigned i = 0; i < tile.panels && !to.in_tile && !whole; i++)
                 p->store(call, set, at, tile.rows, product, panel + i, acc[i]);
         }
         for (unsigned i = 0; i < tile.panels && whole && !to.in_tile; i++)

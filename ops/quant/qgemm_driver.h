@@ -39,7 +39,7 @@ typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *se
 typedef bool (*lnt_qrequantize_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
                                    int64_t panel, unsigned columns, lnt_requantize_tile *to);
 
-/* The same of results that are int32. */
+/* The same of results that are int32, or float where the kernels dequantize. */
 typedef bool (*lnt_qintegers_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
                                  int64_t panel, unsigned columns, lnt_integer_tile *to);
 

@@ -318,10 +318,14 @@ static bool integers_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int
     const qmatmul *p = j->p;
     unsigned width;
     const int64_t at = requant_at(p, product, panel, &width), first = panel * LNT_QPANEL;
-    if (p->operands->y_zero != NONE || p->each_row)
+    if (p->operands->y_zero != NONE || p->each_row || call->residual)
         return false;
     const requant c = {j->requant.acc_bias + at, j->requant.factor + at};
     *to = integer_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
+    to->scale = p->plan.requantize_of ? NULL : c.factor;
+    to->bias = call->bias ? call->bias + first : NULL;
+    to->low = p->plan.low;
+    to->high = p->plan.high;
     return true;
 }
 
@@ -447,7 +451,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
         job.requant.acc_bias = (int32_t *)(void *)(scratch + p->columns_at);
         job.requant.factor = (float *)(job.requant.acc_bias + p->n_columns);
     }
-    if (!p->all_known && !p->each_row && p->plan.requantize_of) /* floats take the columns' own */
+    if (!p->all_known && !p->each_row && p->plan.integers_of) /* other floats take the columns' own */
         fill_requant(&job, 0, 0, p->n_columns, &job.requant);
     if (LNT_QTILES_OF_INTEGERS && p->thin)
         return run_thin(k, &job);
@@ -621,7 +625,7 @@ static lnt_status bind_plan(lnt_site *site, qmatmul *p)
     p->plan.rows_of = rows_of;
     p->plan.store = is_float ? store_floats : store_integers;
     p->plan.requantize_of = is_float ? NULL : requantize_of;
-    p->plan.integers_of = is_float ? NULL : integers_of;
+    p->plan.integers_of = is_float && !p->plan.kernels->dequantizes ? NULL : integers_of;
     p->store = (lnt_store){.bias = -1, .residual = -1};
     if (!is_float)
         return LNT_OK;

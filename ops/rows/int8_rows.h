@@ -43,8 +43,8 @@ typedef struct lnt_requantize_tile {
     const int64_t *out;
 } lnt_requantize_tile;
 
-/* int32 accumulators that are stored as such: acc + acc_bias - row * zeros. Parameters of columns are readable up
- * to 16. */
+/* int32 accumulators that are stored as such: acc + acc_bias - row * zeros. Parameters of columns, but for a bias, are
+ * readable up to 16. */
 typedef struct lnt_integer_tile {
     const int32_t *acc; /* [rows][16] */
     unsigned rows, columns;
@@ -52,6 +52,11 @@ typedef struct lnt_integer_tile {
     const int32_t *row;              /* sum of the elements of each row of A; NULL: all zeros are 0 */
     int32_t *y;                      /* row r of the output is at y + out[r] */
     const int64_t *out;
+    /* NULL, or of each column; the results are floats then, these times scale, + bias where it is not NULL, clamped. Of
+     * lnt_qgemm_kernels alone. */
+    const float *scale;
+    const float *bias;
+    float low, high;
 } lnt_integer_tile;
 
 /* Two quantized rows into one: lnt_requantize of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of

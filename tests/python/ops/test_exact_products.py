@@ -132,3 +132,31 @@ def test_weights_that_are_given_are_exact(a, b, rows, depth, columns):
                      [("y", TensorProto.INT32, None)], constants)
     (y,) = linnet.InferenceSession(model.SerializeToString()).run(None, {"x": x, "w": w})
     assert np.array_equal(y, (x.astype(np.int32) - 3) @ (w.astype(np.int32) - 99))
+
+
+@pytest.mark.parametrize("end", [None, "Relu", "Add"])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("rows, depth, columns", [(3, 8, 40), (4, 3, 1), (11, 16, 33), (70, 70, 40), (13, 256, 16), (65, 257, 96),
+                                                  (29, 130, 15)])
+def test_short_rows_become_floats(rows, depth, columns, biased, end):
+    """Scales and zero points of each column; a clamp and a residual behind them."""
+    rng, linnet = np.random.default_rng(3), import_package()
+    x, w = bytes_of(rng, np.uint8, rows, depth), bytes_of(rng, np.int8, depth, columns)
+    zeros = rng.choice(np.array([-128, -1, 3, 127], np.int8), columns)
+    scales, bias = rng.uniform(0.01, 0.1, columns).astype(np.float32), rng.normal(0, 9, columns).astype(np.float32)
+    constants = {"w": w, "sa": np.float32(0.5), "sb": scales, "za": np.uint8(77), "zb": zeros}
+    constants |= {"bias": bias} if biased else {}
+    inputs = ["x", "w", "sa", "sb", "za", "zb"] + ["bias"] * biased
+    nodes = [helper.make_node("MatMulIntegerToFloat", inputs, ["y" if end is None else "m"], domain="com.microsoft")]
+    if end:
+        nodes.append(helper.make_node(end, ["m", "r"] if end == "Add" else ["m"], ["y"]))
+    r = rng.normal(0, 9, (rows, columns)).astype(np.float32)
+    given = [("x", TensorProto.UINT8, x.shape), ("r", TensorProto.FLOAT, r.shape)]
+    model = graph_of(nodes, given, [("y", TensorProto.FLOAT, None)], constants)
+    sums = (x.astype(np.int32) - 77) @ (w.astype(np.int32) - zeros)
+    want = sums * (np.float32(0.5) * scales) + (bias if biased else 0)
+    want = np.maximum(want, 0) if end == "Relu" else want + r if end == "Add" else want
+    options = linnet.SessionOptions()
+    for options.intra_op_num_threads in (1, 3):
+        (y,) = linnet.InferenceSession(model.SerializeToString(), options).run(None, {"x": x, "r": r})
+        np.testing.assert_allclose(y, want, rtol=2e-6, atol=2e-4)
