@@ -51,8 +51,7 @@ typedef struct columns_shape {
     int64_t blocks, column_bytes, chunk_bytes;
     unsigned shift;         /* a block is 2 ** shift groups, */
     unsigned lanes_log2;    /* a group 2 ** this lanes of 32 bits */
-    int64_t step;           /* bytes of a row that meet a vector of weights */
-    vi low, high;           /* bits of the even numbers and, moved down, of the odd ones */
+    bool bytes;             /* numbers are of 8 bits */
     vi lane_block, lane_of; /* of groups: block, counted from the first one's on; of lanes: group */
 } columns_shape;
 
@@ -63,9 +62,7 @@ LNT_INLINE columns_shape shape_of(const lnt_nibble_job *j)
                        .column_bytes = j->column_bytes,
                        .shift = j->shift,
                        .lanes_log2 = j->group_log2 - (bytes ? 2 : 3),
-                       .step = bytes ? NIBBLES_BYTES : NIBBLES_STEP,
-                       .low = vi_splat(bytes ? -1 : 0x0f0f0f0f),
-                       .high = vi_splat(bytes ? 0 : 0x0f0f0f0f)};
+                       .bytes = bytes};
     s.chunk_bytes = NIBBLES_BYTES << s.lanes_log2;
     s.lane_block = v_lanes_of(s.shift);
     s.lane_of = v_lanes_of(s.lanes_log2);
@@ -79,28 +76,41 @@ typedef struct some_columns {
     vf total[COLUMNS];
 } some_columns;
 
+/* Adds a chunk of all columns, of which each has `left` bytes and lanes of scales. */
+LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left, const vf *scale,
+                          const bool bytes)
+{
+    const vi low = vi_splat(0x0f0f0f0f);
+    vi group = s->lane_of;
+    UNROLL_FOR(1, int64_t i = 0; i < left; i += NIBBLES_BYTES) {
+        const unsigned words = lanes_left((size_t)(left - i) / 4);
+        UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
+            const vi w = (vi)v_load_n(ELEMS(t->from[c] + i), words);
+            const vi sum =
+                bytes ? nibbles_add(vi_splat(0), w, vi_load((const int32_t *)(const void *)t->row.numbers))
+                      : nibbles_dot(nibbles_of(w, low, low), (const int8_t *)t->row.numbers);
+            t->total[c] = v_fma(vi_float(sum), v_lanes(scale[c], group), t->total[c]);
+        }
+        t->row.numbers += bytes ? NIBBLES_BYTES : NIBBLES_STEP;
+        group += vi_splat(LNT_VL >> s->lanes_log2);
+    }
+}
+
 /* A chunk of all columns, of which each has `left` bytes, from block `first` on; sums: are there no zero points? */
 LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left, int64_t first, bool sums)
 {
     const unsigned blocks = lanes_left((size_t)(s->blocks - first));
     vf scale[COLUMNS];
-    vi group = s->lane_of;
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
         scale[c] = v_pick(t->scales[c] + first, blocks, s->lane_block);
         if (sums)
             t->total[c] = v_fnma(scale[c], v_load(t->row.sums), t->total[c]);
         scale[c] *= v_load(t->row.scales);
     }
-    UNROLL_FOR(1, int64_t i = 0; i < left; i += NIBBLES_BYTES) {
-        const unsigned words = lanes_left((size_t)(left - i) / 4);
-        UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-            const vi bytes = (vi)v_load_n(ELEMS(t->from[c] + i), words);
-            const vi sum = nibbles_dot(nibbles_of(bytes, s->low, s->high), (const int8_t *)t->row.numbers);
-            t->total[c] = v_fma(vi_float(sum), v_lanes(scale[c], group), t->total[c]);
-        }
-        t->row.numbers += s->step;
-        group += vi_splat(LNT_VL >> s->lanes_log2);
-    }
+    if (NIBBLES_8_BITS && s->bytes)
+        add_steps(t, s, left, scale, true);
+    else
+        add_steps(t, s, left, scale, false);
     t->row.scales += LNT_VL;
     t->row.sums += LNT_VL;
 }
