@@ -49,6 +49,7 @@ static __attribute__((noinline)) void begin_columns(const lnt_nibbles *w, const 
 /* What all columns have in common. */
 typedef struct columns_shape {
     int64_t blocks, column_bytes, chunk_bytes;
+    int64_t ahead;          /* bytes from these columns to the next, for the first row */
     unsigned shift;         /* a block is 2 ** shift groups, */
     unsigned lanes_log2;    /* a group 2 ** this lanes of 32 bits */
     bool bytes;             /* numbers are of 8 bits */
@@ -85,6 +86,7 @@ LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left,
     UNROLL_FOR(1, int64_t i = 0; i < left; i += NIBBLES_BYTES) {
         const unsigned words = lanes_left((size_t)(left - i) / 4);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
+            v_prefetch(t->from[c] + i + s->ahead);
             const vi w = (vi)v_load_n(ELEMS(t->from[c] + i), words);
             const vi sum =
                 bytes ? nibbles_add(vi_splat(0), w, vi_load((const int32_t *)(const void *)t->row.numbers))
@@ -133,8 +135,6 @@ LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_p
         t.total[c] = total[c];
     for (int64_t at = 0, groups = 0; at < s->column_bytes; at += s->chunk_bytes, groups += LNT_VL) {
         const int64_t left = lnt_least(s->chunk_bytes, s->column_bytes - at);
-        for (int64_t i = 0; i < COLUMNS * left; i += 64)
-            v_prefetch(t.from[0] + COLUMNS * s->column_bytes + i);
         add_chunk(&t, s, left, groups >> s->shift, !w->zeros);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
             t.from[c] += s->chunk_bytes;
@@ -144,10 +144,11 @@ LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_p
 
 static void columns(const lnt_nibble_job *j, int64_t begin, int64_t end)
 {
-    const columns_shape s = shape_of(j);
+    columns_shape s = shape_of(j);
     for (int64_t n = begin; n < end; n += COLUMNS)
         for (int64_t m = 0; m < j->M; m++) {
             const unsigned columns = (unsigned)lnt_least(COLUMNS, end - n);
+            s.ahead = m == 0 ? COLUMNS * s.column_bytes : 0;
             vf sums = row_by_columns(&j->w, &s, row_at(j, m), n, columns);
             if (j->bias)
                 sums += v_load_n(j->bias + n, columns);
