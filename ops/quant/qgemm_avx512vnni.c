@@ -287,6 +287,9 @@ static inline __attribute__((always_inline)) void integers_of(unsigned panels, c
                                                               const lnt_integer_tile *to, unsigned first)
 {
     const columns_end e = end_of(to, panels);
+    const bool floats = to->scale;
+    const int32_t *const sums = to->row;
+    int32_t *const y = to->y; /* out of reach of the stores, as are the others */
     for (unsigned row = 0; row < p->rows; row += FEW) {
         const unsigned at = row + FEW <= p->rows ? row : p->rows - FEW;
         const int64_t *out = to->out + first + at;
@@ -294,7 +297,7 @@ static inline __attribute__((always_inline)) void integers_of(unsigned panels, c
         accumulators acc;
 #pragma GCC unroll 4
         for (unsigned r = 0; r < FEW; r++) {
-            const __m512i sum = _mm512_set1_epi32(to->row ? to->row[first + at + r] : 0);
+            const __m512i sum = _mm512_set1_epi32(sums ? sums[first + at + r] : 0);
 #pragma GCC unroll 2
             for (unsigned i = 0; i < panels; i++)
                 acc.row[r][i] = _mm512_sub_epi32(e.start[i], _mm512_mullo_epi32(sum, e.zeros[i]));
@@ -303,18 +306,23 @@ static inline __attribute__((always_inline)) void integers_of(unsigned panels, c
             add_quads(FEW, panels, 1, &acc, p->a + at, p->tap_offset[0] + 4 * q, panel);
             panel[0] += 4 * LNT_QPANEL;
             panel[1] += 4 * LNT_QPANEL;
+#pragma GCC unroll 4
+            for (unsigned r = 0; r < FEW; r++)
+#pragma GCC unroll 2
+                for (unsigned i = 0; i < panels; i++)
+                    __asm__("" : "+v"(acc.row[r][i])); /* GCC would copy them */
         }
 #pragma GCC unroll 4
         for (unsigned r = 0; r < FEW; r++)
 #pragma GCC unroll 2
             for (unsigned i = 0; i < panels; i++) {
                 __m512i v = acc.row[r][i];
-                if (to->scale) {
+                if (floats) {
                     const __m512 x =
                         _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(v), e.scale[i]), e.bias[i]);
                     v = _mm512_castps_si512(_mm512_min_ps(e.high, _mm512_max_ps(e.low, x)));
                 }
-                _mm512_mask_storeu_epi32(to->y + out[r] + i * LNT_QPANEL, e.lanes[i], v);
+                _mm512_mask_storeu_epi32(y + out[r] + i * LNT_QPANEL, e.lanes[i], v);
             }
     }
 }
