@@ -528,14 +528,14 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
 {
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
-    memset(dst, 0, lnt_packed_panel_bytes(p));
+    size_t done = 0; /* whole quads */
     memset(sums, 0, LNT_QPANEL * sizeof *sums);
+    if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1)
+        done = pack_four_rows(src + s.base, s.per_channel, channels, s.columns, flip, dst, sums);
+    memset(dst + done * LNT_QPANEL, 0, lnt_packed_panel_bytes(p) - done * LNT_QPANEL);
     for (size_t t = 0; t < p->taps; t++) {
         const uint8_t *rows = src + s.base + t * s.per_tap;
-        size_t c = 0;
-        if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1)
-            c = pack_four_rows(rows, s.per_channel, channels, s.columns, flip, dst + byte_at(p, t, 0), sums);
-        for (; c < channels; c++) {
+        for (size_t c = done; c < channels; c++) {
             const uint8_t *row = rows + c * s.per_channel;
             int8_t *to = dst + byte_at(p, t, c);
             for (size_t n = 0; n < s.columns; n++) {
