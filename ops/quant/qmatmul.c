@@ -128,20 +128,29 @@ static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
     const bool sum_bias = o->id == LNT_ID_QLinearGemm;
     const float y_scale = float_of(j, o->y_scale, 0);
     const bool zeros = is_many(j, o->b_zero), scales = is_many(j, o->b_scale);
+    const columns own = *c; /* out of reach of the stores */
+    const int64_t gap = padded - p->N, all = p->record.groups * padded - gap;
     int32_t zero = 0;
+    uint32_t taken = 0;
     float scale = 1;
     c->zeros = false;
-    for (int64_t i = 0; i < p->record.groups * p->N; i++) {
-        const int64_t at = p->record.groups == 1 ? i : i / p->N * padded + i % p->N;
-        if (i == 0 || zeros)
+    for (int64_t at = 0, i = 0, left = p->N; at < all; at++, i++, left--) {
+        if (left == 0) {
+            at += gap;
+            left = padded - gap;
+        }
+        if (i == 0 || zeros) {
             zero = int_of(j, o->b_zero, i) - (p->b_signed ? 0 : 128);
+            taken = (uint32_t)p->K * (uint32_t)zero;
+            c->zeros |= zero != 0;
+        }
         if (i == 0 || scales)
             scale = float_of(j, o->b_scale, i) / y_scale;
-        c->zero[at] = zero;
-        c->zeros |= zero != 0;
-        c->sums[at] = (int32_t)((uint32_t)sums[at] - (uint32_t)p->K * (uint32_t)zero);
-        c->scale[at] = scale;
-        c->bias[at] = sum_bias ? int_of(j, o->bias, i) : 0;
+        own.zero[at] = zero;
+        own.sums[at] = (int32_t)((uint32_t)sums[at] - taken);
+        own.scale[at] = scale;
+        if (sum_bias)
+            own.bias[at] = int_of(j, o->bias, i);
     }
 }
 
@@ -161,10 +170,11 @@ static void fill_requant(const qmatmul_job *j, int64_t row, int64_t at, int64_t 
 {
     const uint32_t zero = (uint32_t)zero_of_row(j, row);
     const float scale = scale_of_row(j, row);
-    const columns *c = &j->columns;
+    const columns c = j->columns; /* out of reach of the stores, as is where they go */
+    const requant own = *to;
     for (int64_t i = 0; i < n; i++) {
-        to->acc_bias[i] = (int32_t)((uint32_t)c->bias[at + i] - zero * (uint32_t)c->sums[at + i]);
-        to->factor[i] = scale * c->scale[at + i];
+        own.acc_bias[i] = (int32_t)((uint32_t)c.bias[at + i] - zero * (uint32_t)c.sums[at + i]);
+        own.factor[i] = scale * c.scale[at + i];
     }
 }
 
