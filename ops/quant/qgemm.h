@@ -111,7 +111,7 @@ typedef struct lnt_qgemm_kernels {
     bool requantizes;  /* the tile can requantize its accumulators itself, */
     bool some_columns; /* of a panel that is not whole, too */
     bool takes_moved;  /* rows of int8 as they are, see lnt_qproduct */
-    bool dequantizes;  /* integers takes a scale, too */
+    bool dequantizes;  /* integers takes a scale, and acc_bias a number of times */
     void (*tile)(const lnt_qproduct *p);
     /* NULL, or the tile as rows of *to from `first` on, without accumulators in memory; false, and nothing done, if it
      * is none that is computed so. */

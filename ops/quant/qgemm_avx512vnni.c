@@ -258,7 +258,7 @@ static void tile(const lnt_qproduct *p)
 
 /* ---- results of 32 bits ---- */
 
-enum { FEW = 4, SHORT = 32 /* quads of a panel */ };
+enum { FEW = 4, SHORT = 32, VERY_SHORT = 8 /* quads of a panel */ };
 
 /* What becomes of the accumulators of some columns. */
 typedef struct columns_end {
@@ -274,9 +274,11 @@ static inline __attribute__((always_inline)) columns_end end_of(const lnt_intege
     for (unsigned i = 0; i < panels; i++) {
         const unsigned at = i * LNT_QPANEL, left = to->columns - at;
         e.lanes[i] = (__mmask16)(left < LNT_QPANEL ? (1u << left) - 1 : 0xffff);
-        e.start[i] = _mm512_loadu_si512(to->acc_bias + at);
+        e.start[i] = _mm512_mullo_epi32(_mm512_set1_epi32(to->times), _mm512_loadu_si512(to->acc_bias + at));
         e.zeros[i] = to->row ? _mm512_loadu_si512(to->zeros + at) : _mm512_setzero_si512();
-        e.scale[i] = to->scale ? _mm512_loadu_ps(to->scale + at) : _mm512_setzero_ps();
+        e.scale[i] = to->scale ? _mm512_mul_ps(_mm512_set1_ps(to->a_scale),
+                                               _mm512_maskz_loadu_ps(e.lanes[i], to->scale + at))
+                               : _mm512_setzero_ps();
         e.bias[i] = to->bias ? _mm512_maskz_loadu_ps(e.lanes[i], to->bias + at) : _mm512_setzero_ps();
     }
     return e;
@@ -327,9 +329,11 @@ static inline __attribute__((always_inline)) void integers_of(unsigned panels, c
     }
 }
 
+/* Rows that are computed twice cost more than the sums in memory do, unless these are few or the rows very short. */
 static bool integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first)
 {
-    if (p->rows < FEW || p->taps > 1 || p->quads > SHORT * p->panels)
+    const unsigned rows = (p->rows + FEW - 1) / FEW * FEW;
+    if (p->rows < FEW || p->taps > 1 || p->quads > (5 * rows > 6 * p->rows ? VERY_SHORT : SHORT) * p->panels)
         return false;
     if (p->panels == 1)
         integers_of(1, p, to, first);

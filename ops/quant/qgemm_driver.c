@@ -147,7 +147,8 @@ typedef struct results {
     lnt_requantize_tile bytes;
     lnt_integer_tile integers;
     bool are_bytes, are_integers;
-    bool in_tile; /* tiles requantize them */
+    bool in_tile;  /* tiles requantize them */
+    bool declined; /* tiles do not make integers, or floats, of this block */
 } results;
 
 static void find_results(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
@@ -160,8 +161,8 @@ static void find_results(const lnt_qgemm_call *call, const lnt_qrow_set *set, in
     to->bytes.out = set->out;
     to->in_tile = to->are_bytes && p->kernels->requantizes && !to->bytes.row && !to->bytes.slope &&
                   (left >= whole || p->kernels->some_columns);
-    to->are_integers =
-        !to->are_bytes && p->integers_of && p->integers_of(call, set, product, panel, columns, &to->integers);
+    to->are_integers = !to->are_bytes && !(to->declined && to->integers.scale) && p->integers_of &&
+                       p->integers_of(call, set, product, panel, columns, &to->integers);
 }
 
 static unsigned columns_of_panel(unsigned all, unsigned first)
@@ -223,6 +224,7 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                          .quads = p->row_bytes / 4 / p->runs,
                          .full = p->full,
                          .moved = p->moved};
+    results to = {.declined = false};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
         tile.panels = end_panel - panel >= most  ? most
                       : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
@@ -230,9 +232,8 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
         for (unsigned i = 0; i < tile.panels; i++)
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
         tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
-        results to;
         find_results(call, set, product, panel, tile.panels, &to);
-        bool integers = LNT_QTILES_OF_INTEGERS && to.are_integers && p->kernels->integers;
+        bool integers = LNT_QTILES_OF_INTEGERS && to.are_integers && p->kernels->integers && !to.declined;
         bool whole = p->whole_blocks || (!to.in_tile && !integers && (to.are_bytes || to.are_integers));
         tile.requantize = to.in_tile ? &to.bytes : NULL;
         for (unsigned t = 0; t < list->n; t++) {
@@ -250,6 +251,7 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                 continue;
             if (integers && t == 0) { /* then none of the block is computed so */
                 integers = false;
+                to.declined = true;
                 whole |= !to.integers.scale;
             }
             p->kernels->tile(&tile);

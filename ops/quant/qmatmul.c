@@ -332,7 +332,14 @@ static bool integers_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int
         return false;
     const requant c = {j->requant.acc_bias + at, j->requant.factor + at};
     *to = integer_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
-    to->scale = p->plan.requantize_of ? NULL : c.factor;
+    to->times = 1;
+    to->scale = NULL;
+    if (p->plan.requantize_of)
+        return true;
+    to->acc_bias = j->columns.sums + at;
+    to->times = (int32_t)(0 - (uint32_t)set->zero[0]);
+    to->scale = j->columns.scale + at;
+    to->a_scale = set->scale[0];
     to->bias = call->bias ? call->bias + first : NULL;
     to->low = p->plan.low;
     to->high = p->plan.high;
@@ -461,7 +468,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
         job.requant.acc_bias = (int32_t *)(void *)(scratch + p->columns_at);
         job.requant.factor = (float *)(job.requant.acc_bias + p->n_columns);
     }
-    if (!p->all_known && !p->each_row && p->plan.integers_of) /* other floats take the columns' own */
+    if (!p->all_known && !p->each_row && p->plan.requantize_of) /* floats take the columns' own */
         fill_requant(&job, 0, 0, p->n_columns, &job.requant);
     if (LNT_QTILES_OF_INTEGERS && p->thin)
         return run_thin(k, &job);

@@ -52,8 +52,10 @@ typedef struct lnt_integer_tile {
     const int32_t *row;              /* sum of the elements of each row of A; NULL: all zeros are 0 */
     int32_t *y;                      /* row r of the output is at y + out[r] */
     const int64_t *out;
-    /* NULL, or of each column; the results are floats then, these times scale, + bias where it is not NULL, clamped. Of
-     * lnt_qgemm_kernels alone. */
+    /* Of lnt_qgemm_kernels alone: acc_bias is taken so often. scale is NULL, or of each column; the results are floats
+     * then, these times a_scale * scale, + bias where it is not NULL, clamped. */
+    int32_t times;
+    float a_scale;
     const float *scale;
     const float *bias;
     float low, high;
