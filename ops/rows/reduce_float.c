@@ -8,6 +8,7 @@
 #include "ops/vectorize.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     BLOCK = LNT_REDUCE_BLOCK,
@@ -151,8 +152,8 @@ static lnt_status task_along(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     return LNT_OK;
 }
 
-/* Rows on their way into an accumulator, which is the first of them: taken together it is loaded and stored
- * once. */
+/* Rows on their way into an accumulator, which is the first of them as soon as there is something in it: taken together
+ * it is loaded and stored once. */
 typedef struct bundle {
     const float *row[ROWS_AT_ONCE + 1];
     int64_t n;
@@ -160,15 +161,22 @@ typedef struct bundle {
 
 static void flush(const lnt_reduce *p, unsigned kind, bundle *b, float *acc, int64_t width)
 {
-    if (b->n > 1)
+    if (b->n > 1 || (b->n == 1 && b->row[0] != acc))
         (kind == MAX ? p->row->max_rows : p->row->sum_rows)(b->row, b->n, acc, width);
     b->row[0] = acc;
     b->n = 1;
 }
 
-/* acc of `fold` times n columns to n, halves at a time. */
+/* acc of `fold` times n columns to n: at once where that many are a bundle, else halves at a time. */
 static void fold_up(const lnt_reduce *p, unsigned kind, float *acc, int64_t fold, int64_t n)
 {
+    if (fold > 1 && fold <= ROWS_AT_ONCE && (joined(kind) == SUM || kind == MAX)) {
+        const float *parts[ROWS_AT_ONCE];
+        for (int64_t i = 0; i < fold; i++)
+            parts[i] = acc + i * n;
+        (kind == MAX ? p->row->max_rows : p->row->sum_rows)(parts, fold, acc, n);
+        return;
+    }
     for (int64_t left = fold, half; left > 1; left -= half) {
         half = left / 2;
         join(p, kind, acc, acc + (left - half) * n, half * n);
@@ -176,30 +184,36 @@ static void fold_up(const lnt_reduce *p, unsigned kind, float *acc, int64_t fold
 }
 
 /* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
- * several (p->fold) are taken as one and joined at the end, halves of them at a time: acc has room for n * fold. */
+ * several (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
 static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
                            float *acc, const float *minus)
 {
     float buffer[BLOCK];
     const int64_t fold = p->fold, rows = p->rows;
     const bool together = p->dtype == LNT_FLOAT && (kind == SUM || kind == MAX);
+    bool empty = p->count > 0 && joined(kind) == kind; /* the first row is as well what it is joined with */
     bundle rows_in = {.n = 0};
-    lnt_fill(acc, n * fold, &(float){of_nothing(kind)}, sizeof *acc);
-    flush(p, kind, &rows_in, acc, 0);
+    if (!empty)
+        lnt_fill(acc, n * fold, &(float){of_nothing(kind)}, sizeof *acc);
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
         const int64_t first = base + lnt_axes_offset(&p->reduced, r);
         for (int64_t i = 0; i < rows; i += fold) {
             const int64_t width = n * (rows - i < fold ? rows - i : fold);
-            const float *row = fetch(p, x, first + i * p->inner, width, buffer);
-            if (together && width == n * fold)
-                rows_in.row[rows_in.n++] = row;
-            else
-                across(p, kind, acc, row, minus, width);
-            if (rows_in.n > ROWS_AT_ONCE)
+            const float *row = fetch(p, x, first + i * p->inner, width, empty ? acc : buffer);
+            const bool whole = together && width == n * fold;
+            if (rows_in.n > (whole ? ROWS_AT_ONCE : 0))
                 flush(p, kind, &rows_in, acc, n * fold);
+            if (whole)
+                rows_in.row[rows_in.n++] = row;
+            else if (!empty)
+                across(p, kind, acc, row, minus, width);
+            else if (row != acc)
+                memcpy(acc, row, (size_t)width * sizeof *acc);
+            empty = false;
         }
     }
-    flush(p, kind, &rows_in, acc, n * fold);
+    if (together && p->count > 0)
+        flush(p, kind, &rows_in, acc, n * fold);
     fold_up(p, kind, acc, fold, n);
 }
 
@@ -263,8 +277,10 @@ static lnt_status task_across(lnt_kernel *k, void *arg, int64_t begin, int64_t e
         const int64_t base = lnt_reduce_base(p, o, column);
         void *y = lnt_element_at(j->y, p->dtype, o * p->columns + column);
         reduce_block(p, j->x, base, n, in_place ? y : buffer);
-        if (!in_place)
+        if (p->dtype != LNT_FLOAT)
             lnt_cells_from_float(p->cells, p->dtype, buffer, y, n);
+        else if (!in_place)
+            memcpy(y, buffer, (size_t)n * sizeof *buffer);
         lnt_reduce_order(p, y, n);
     }
     return LNT_OK;
