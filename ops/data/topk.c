@@ -28,37 +28,6 @@ lnt_status lnt_shape_top_k(lnt_site *site)
     return status;
 }
 
-/* The smaller entry comes first in the output. */
-static inline bool before(lnt_entry a, lnt_entry b)
-{
-    return (a.key < b.key) |
-           ((a.key == b.key) & (a.index < b.index)); /* which of two is a guess for branches */
-}
-
-/* Restores the heap (largest entry at the root) below i. */
-static void sift_down(lnt_entry *heap, int64_t n, int64_t i)
-{
-    const lnt_entry moved = heap[i];
-    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n)
-            child += before(heap[child], heap[child + 1]);
-        if (!before(moved, heap[child]))
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = moved;
-}
-
-static void sort_heap(lnt_entry *heap, int64_t n)
-{
-    for (int64_t end = n - 1; end > 0; end--) {
-        const lnt_entry last = heap[0];
-        heap[0] = heap[end];
-        heap[end] = last;
-        sift_down(heap, end, 0);
-    }
-}
-
 /* ---- what depends on the type ---- */
 
 /* The first of elements [i, n), step apart, that may come before element root: none that is skipped does. */
@@ -166,10 +135,10 @@ typedef struct topk_job {
     int64_t item; /* rows of an item of work: those of an image where several are turned */
 } topk_job;
 
-/* ---- few elements: those found so far, the last of them where it is quickly replaced ---- */
+/* ---- few elements: those found so far, and the key that others have to come before ---- */
 
 /* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses, none of
- * which waits for another. More are a heap. */
+ * which waits for another. To more, others are added many at once. */
 enum { LISTED = 16, CHUNK = 256, FAR = 16 };
 
 static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
@@ -191,16 +160,6 @@ static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
     list[0].index = before_here ? e.index : here.index;
 }
 
-static __attribute__((noinline)) void insert(const topk_params *p, lnt_entry *entries, lnt_entry e)
-{
-    if (p->k <= LISTED) {
-        insert_listed(entries, p->k, e);
-    } else {
-        entries[0] = e;
-        sift_down(entries, p->k, 0);
-    }
-}
-
 /* Keys of elements from i on, at most CHUNK, of those before end. Returns their number. */
 static __attribute__((noinline)) int64_t next_keys(const topk_params *p, const char *data, int64_t i,
                                                    int64_t end, uint64_t *key)
@@ -218,36 +177,66 @@ static int64_t next_candidate(const topk_params *p, const char *data, int64_t i,
                   : p->find(data, p->step, i, p->n, worst, p->flip != 0);
 }
 
+/* The k first of as many entries, in order, and `found` <= k behind them; those remain, in order. */
+static __attribute__((noinline)) void join_found(const topk_params *p, lnt_entry *entries, int64_t found)
+{
+    const int64_t k = p->k;
+    lnt_entry *const fresh = entries + k, *const spare = entries + p->room;
+    if (found == 0)
+        return;
+    lnt_sort_entries(fresh, spare, found);
+    for (int64_t i = found; i < k; i++)
+        fresh[i] = (lnt_entry){UINT64_MAX, 0}; /* behind the others of that key */
+    lnt_merge_halves(entries, spare, 2 * k);
+    memcpy(entries, spare, (size_t)k * sizeof *entries);
+}
+
+/* Of n elements from i on those that come before the last of k entries: into a list at once, else behind the entries,
+ * where `found` wait. Returns how many do then, fewer than k. */
+static __attribute__((noinline)) int64_t add_found(const topk_params *p, const uint64_t *key, int64_t i,
+                                                   int64_t n, lnt_entry *entries, int64_t found)
+{
+    const int64_t k = p->k;
+    const lnt_entry *worst = entries + k - 1;
+    for (int64_t j = 0; j < n; j++) {
+        const lnt_entry e = {key[j], i + j};
+        if (k <= LISTED) {
+            if (e.key < worst->key)
+                insert_listed(entries, k, e);
+            continue;
+        }
+        entries[k + found] = e; /* kept or written over: a branch would be a guess */
+        found += e.key < worst->key;
+        if (found == k) {
+            join_found(p, entries, found);
+            found = 0;
+        }
+    }
+    return found;
+}
+
 /* The first k entries of n elements, in order: first by all keys, then, as candidates become few, by theirs. */
 static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
 {
     const int64_t k = p->k;
-    const bool listed = k <= LISTED;
-    const lnt_entry *worst = listed ? entries + k - 1 : entries;
     uint64_t key[CHUNK];
-    int64_t i = 0;
+    int64_t i = 0, found = 0;
     for (int64_t n; i < k; i += n) {
         n = next_keys(p, data, i, k, key);
         for (int64_t j = 0; j < n; j++)
             entries[i + j] = (lnt_entry){key[j], i + j};
     }
-    if (listed)
-        lnt_sort_entries(entries, NULL, k);
-    for (int64_t root = listed ? 0 : k / 2; root-- > 0;)
-        sift_down(entries, k, root);
+    lnt_sort_entries(entries, entries + p->room, k);
     for (int64_t n; i < p->near; i += n) {
         n = next_keys(p, data, i, p->near, key);
-        for (int64_t j = 0; j < n; j++)
-            if (key[j] < worst->key)
-                insert(p, entries, (lnt_entry){key[j], i + j});
+        found = add_found(p, key, i, n, entries, found);
     }
-    for (; i < p->n && (i = next_candidate(p, data, i, worst->index)) < p->n; i++) {
+    join_found(p, entries, found);
+    for (found = 0; i < p->n && (i = next_candidate(p, data, i, entries[k - 1].index)) < p->n; i++) {
         next_keys(p, data, i, i + 1, key);
-        if (*key < worst->key)
-            insert(p, entries, (lnt_entry){*key, i});
+        found = add_found(p, key, i, 1, entries, found);
     }
-    if (!listed)
-        sort_heap(entries, k);
+    join_found(p, entries, found);
 }
 
 static int64_t bits_of(uint64_t x)
@@ -257,7 +246,7 @@ static int64_t bits_of(uint64_t x)
 
 /* ---- many elements: their keys' leading digits are counted until it is known which are wanted ---- */
 
-enum { DIGIT = 11, COUNTERS = 1 << DIGIT };
+enum { DIGIT = 11, COUNTERS = 1 << DIGIT, NOT_COUNTED = 256 };
 
 /* Keys of which, without `least` and bits below shift, less than prefix is left are wanted, and the first `ties` of
  * those that equal it. */
@@ -304,7 +293,7 @@ static threshold find_threshold(const topk_params *p, const char *data)
 {
     int64_t count[COUNTERS], left = p->k; /* wanted of the keys that begin with prefix */
     threshold t = {0, 0, UINT64_MAX, p->n};
-    if (p->k == p->n)
+    if (p->room >= p->n)
         return t;
     t.prefix = 0;
     t.shift = (unsigned)bits_of(find_span(p, data, &t.least));
@@ -540,14 +529,15 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
     /* One of so many is a candidate, as long as those before were in no order. */
     p->near = p->find ? lnt_least(p->n, p->k * FAR) : p->n;
-    /* A heap takes about k log(n / k) new entries, each moved log(k) times, and gives up k as slowly; counting looks
-     * at all elements, and at its counters, many in a turn. All elements are not counted. */
+    /* Replacing takes about k log(n / k) new entries, each moved log(k) times, and k before; counting looks at all
+     * elements, and at its counters, many in a turn. All elements are not counted, and few are all sorted. */
     p->by_digits =
         p->k > 0 && (p->k == p->n || p->k * (bits_of((uint64_t)(p->n / p->k)) + 1) * bits_of((uint64_t)p->k) >
                                          3 * p->n + COUNTERS / 4);
-    p->room = p->abreast ? p->k * p->width : p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
-    p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1) + APART,
-                                       LNT_ALIGN);
+    p->room = p->k * (p->abreast ? p->width : 2);
+    if (p->by_digits && !p->abreast)
+        p->room = p->n <= NOT_COUNTED ? p->n : lnt_least(p->n, p->k + p->k / 2 + 64);
+    p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * 2 + APART, LNT_ALIGN);
     lnt_bind_scratch(site, (size_t)p->scratch * site->threads);
     site->step->run = run_top_k;
     return LNT_OK;
