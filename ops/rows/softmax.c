@@ -14,8 +14,9 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256, /* columns worked on at a time, where the axis is not the innermost */
-    SHORT = 16,  /* rows that are no longer are transposed to columns, */
+    MANY_ROWS = 8, /* for each of them short ones are taken together */
+    BLOCK = 256,   /* columns worked on at a time, where the axis is not the innermost */
+    SHORT = 16,    /* rows that are no longer are transposed to columns, */
     SHORT_DOUBLES = 32,
     SHORT_HARD = 40,
     TRANSPOSED = 64, /* at most so many at a time */

@@ -25,7 +25,7 @@ static void NAME(logarithms)(const softmax *p, R *x, int64_t n)
 }
 
 /* largest = the larger one of each and x, or NaN. */
-static void NAME(take_larger)(const softmax *p, R *largest, const R *x, int64_t w)
+static __attribute__((noinline)) void NAME(take_larger)(const softmax *p, R *largest, const R *x, int64_t w)
 {
     if (SOFT_LOOPS && sizeof *x == sizeof(double))
         apply(p, LNT_TYPED_Max, (const void *)x, (const void *)largest, false, (void *)largest, w);
@@ -33,7 +33,8 @@ static void NAME(take_larger)(const softmax *p, R *largest, const R *x, int64_t 
         ROW(p)->max_to(largest, x, w);
 }
 
-static void NAME(take_from)(const softmax *p, const R *x, const R *minus, R *y, int64_t w)
+static __attribute__((noinline)) void NAME(take_from)(const softmax *p, const R *x, const R *minus, R *y,
+                                                      int64_t w)
 {
     if (SOFT_LOOPS && sizeof *x == sizeof(double))
         apply(p, LNT_TYPED_Sub, (const void *)x, (const void *)minus, false, (void *)y, w);
@@ -41,36 +42,47 @@ static void NAME(take_from)(const softmax *p, const R *x, const R *minus, R *y, 
         ROW(p)->subtract(x, minus, y, w);
 }
 
-/* w columns of n rows, which are `apart` elements apart. */
+/* w columns of n rows, which are `apart` elements apart. Short rows that follow one another are taken several as
+ * one, but not where threads decide how many images were turned. */
 static void NAME(soft_columns)(const softmax *p, const void *from, void *to, int64_t apart, int64_t w)
 {
+    const int64_t fold = sizeof(R) == sizeof(float) && !p->transposed && apart == w
+                             ? lnt_least(BLOCK / w, 1 + p->n / MANY_ROWS)
+                             : 1;
+    const int64_t step = fold * apart, end = p->n * apart, bytes = w * (int64_t)sizeof(R);
     const R *x = from;
     R *y = to;
     R largest[BLOCK], total[BLOCK];
-    memcpy(largest, x, (size_t)w * sizeof *x);
+    memcpy(largest, x, (size_t)(fold * bytes));
     memset(total, 0, sizeof total);
-    for (int64_t i = 1; i < p->n; i++)
-        NAME(take_larger)(p, largest, x + i * apart, w);
-    for (int64_t i = 0; i < p->n; i++) {
-        R *powers = p->kind == SOFTMAX ? y + i * apart : NULL;
+    for (int64_t i = step; i < end; i += step)
+        NAME(take_larger)(p, largest, x + i, lnt_least(fold * w, end - i));
+    for (int64_t i = 1; i < fold; i++)
+        NAME(take_larger)(p, largest, largest + i * w, w);
+    lnt_repeat_bytes(largest, largest, bytes, fold);
+    for (int64_t i = 0; i < end; i += step) {
+        const int64_t n = lnt_least(fold * w, end - i);
+        R *powers = p->kind == SOFTMAX ? y + i : NULL;
         if (SOFT_LOOPS && sizeof *x == sizeof(double))
-            add_powers(p, (void *)total, (const void *)(x + i * apart), (const void *)largest, (void *)powers,
-                       w);
+            add_powers(p, (void *)total, (const void *)(x + i), (const void *)largest, (void *)powers, n);
         else
-            ROW(p)->exp_minus(total, x + i * apart, largest, powers, w);
+            ROW(p)->exp_minus(total, x + i, largest, powers, n);
     }
+    for (int64_t i = 1; i < fold; i++)
+        ROW(p)->add(total, total + i * w, w);
     for (int64_t c = 0; c < w && p->kind == SOFTMAX; c++)
         total[c] = 1 / total[c];
     if (p->kind == LOG_SOFTMAX)
         NAME(logarithms)(p, total, w);
-    for (int64_t i = 0; i < p->n; i++) {
-        R *row = y + i * apart;
+    lnt_repeat_bytes(total, total, bytes, fold);
+    for (int64_t i = 0; i < end; i += step) {
+        const int64_t n = lnt_least(fold * w, end - i);
         if (p->kind == SOFTMAX) {
-            ROW(p)->multiply(row, total, w);
+            ROW(p)->multiply(y + i, total, n);
             continue;
         }
-        NAME(take_from)(p, x + i * apart, largest, row, w);
-        NAME(take_from)(p, row, total, row, w);
+        NAME(take_from)(p, x + i, largest, y + i, n);
+        NAME(take_from)(p, y + i, total, y + i, n);
     }
 }
 

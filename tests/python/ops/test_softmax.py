@@ -59,9 +59,10 @@ def test_hardmax(tmp_path, kind, shape, axis):
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
 @pytest.mark.parametrize("kind", TOLERANCE)
-@pytest.mark.parametrize("shape", [(70, 3, 2), (33, 16, 15), (9, 5, 8), (3, 17, 5), (2, 300, 15), (2, 2, 700)])
+@pytest.mark.parametrize("shape", [(70, 3, 2), (33, 16, 15), (9, 5, 8), (3, 17, 5), (2, 300, 15), (2, 2, 700), (3, 50, 33), (2, 27, 100),
+                                   (4, 13, 129)])
 def test_narrow_columns(tmp_path, op, kind, shape):
-    """Few elements behind the axis: images side by side, or their columns as rows."""
+    """Few elements behind the axis: images side by side, their columns as rows, or rows several as one."""
     x = np.random.default_rng(shape[1]).standard_normal(shape) * 5
     x[0, 0, 0], x[0, -1, -1] = 80, -np.inf
     x = x.astype(helper.tensor_dtype_to_np_dtype(kind))
