@@ -40,6 +40,7 @@ typedef struct pool {
     int64_t inside;      /* padding before a row, as far as those taps reach */
     int64_t padded;      /* length of a row with its padding, as far as they reach */
     int64_t together;    /* rows that are joined before their neighbors are, if those are few elements */
+    int64_t planes; /* whose rows in one place are worked on together, if those of a plane are few; else 1 */
     int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row;
                             of a global pool: parts of an image whose sums are joined at the end */
     void *share; /* of each output of a row in the average, [out], or of a plane, [out][pitch], in the type
@@ -629,6 +630,28 @@ static void plan_parts(pool *p)
     p->parts = p->part ? (w->out[2] + p->part - 1) / p->part : 0;
 }
 
+/* Planes of few rows, that lie in the first-level cache together. No window is without a line. */
+static void plan_beside(pool *p)
+{
+    enum { NEAR = 8192, CALLS = 3 };
+    const lnt_window *w = &p->w;
+    p->planes = 1;
+    if (p->kind == LP || p->together == 1 || p->parts != 1 || w->in[2] < LNT_POOL_WIDE || w->in[2] > NEAR)
+        return;
+    for (unsigned a = 0; a < 2; a++) {
+        if (w->in[a] < 1 || w->in[a] > NEAR || w->out[a] > NEAR)
+            return;
+        for (int64_t o = 0, first, end; o < w->out[a]; o++) {
+            lnt_window_taps(w, a, o, &first, &end);
+            if (first == end)
+                return;
+        }
+    }
+    const int64_t planes = NEAR / lnt_volume(w->in);
+    if (busy_taps(w, 0) * busy_taps(w, 1) <= ROWS_MAX && planes > 1 && w->out[1] <= CALLS * planes)
+        p->planes = planes;
+}
+
 /* Rows are joined with all that is stored between their pixels: those are read side by side. */
 static void bind_pitched(lnt_site *site, const pool *p)
 {
@@ -685,6 +708,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
+    plan_beside(p);
     const bool may = !places && p->kind != LP && !p->channels_last && lnt_site_real_type(site) == LNT_FLOAT;
 #ifdef __x86_64__
     LNT_TRY(may ? plan_narrow(site, p) : LNT_OK);

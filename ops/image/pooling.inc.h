@@ -99,40 +99,64 @@ static int64_t NAME(lines_of_row)(const pool *p, const R *x, const row_place *at
     return n;
 }
 
-/* Rows of outputs of plain images. */
+/* of->rows rows of outputs from `at` on, whose windows have as many lines and as many that count. */
+static void NAME(window_rows)(const pool_job *j, const row_place *at, lnt_pool_lines *of, R *acc)
+{
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const R *x = (const R *)j->x + at->image * lnt_volume(w->in), *lines[ROWS_MAX];
+    R *y = (R *)j->y + at->row * w->out[2];
+    const int64_t n = NAME(lines_of_row)(p, x, at, lines, acc + p->inside);
+    of->begin = at->part * p->part;
+    of->end = lnt_least(of->begin + p->part, w->out[2]);
+    of->rows = n ? of->rows : 1;
+    if (p->kind == MAX) {
+        POOL(p)->max_window(of, lines, n, acc, y);
+        return;
+    }
+    const int64_t count = p->kind == AVERAGE ? lines_counted(p, at) : 1;
+    POOL(p)->sum_window(of, lines, n, acc, y, count ? 1 / (R)count : 0, p->share);
+    if (p->kind == LP)
+        NAME(finish)(p, y + of->begin, of->end - of->begin, 1);
+}
+
+/* Rows of outputs of plain images: at a time some of a plane, or those of a place in p->planes planes. */
 static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
     const pool *p = j->p;
     const lnt_window *w = &p->w;
+    const int64_t of_plane = w->out[0] * w->out[1];
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
     lnt_pool_lines of = {.in = w->in[2],
                          .inside = p->inside,
                          .stride = w->stride[2],
                          .taps = p->taps,
                          .dilation = w->dilation[2],
-                         .line_step = w->stride[1] * w->in[2],
-                         .y_step = w->out[2],
                          .together = p->together,
                          .acc_step = p->padded};
     row_place at = place_of_row(p, begin);
     (void)k;
     NAME(start)(p, acc, p->together * p->padded + LNT_POOL_SLACK);
-    for (int64_t item = begin; item < end; item += of.rows, next_row(p, &at, of.rows)) {
-        const R *x = (const R *)j->x + at.image * lnt_volume(w->in), *lines[ROWS_MAX];
-        R *y = (R *)j->y + at.row * w->out[2];
-        const int64_t n = NAME(lines_of_row)(p, x, &at, lines, acc + p->inside);
-        of.begin = at.part * p->part;
-        of.end = lnt_least(of.begin + p->part, w->out[2]);
-        of.rows = n ? rows_alike(p, &at, end - item) : 1;
-        if (p->kind == MAX) {
-            POOL(p)->max_window(&of, lines, n, acc, y);
+    for (int64_t item = begin; item < end;) {
+        const int64_t planes = at.row % of_plane ? 1 : lnt_least(p->planes, (end - item) / of_plane);
+        if (planes > 1) {
+            of.line_step = lnt_volume(w->in);
+            of.y_step = of_plane * w->out[2];
+            of.rows = planes;
+            for (int64_t row = 0; row < of_plane; row++, next_row(p, &at, 1))
+                NAME(window_rows)(j, &at, &of, acc);
+            at.image += planes - 1;
+            at.row += (planes - 1) * of_plane;
+            item += planes * of_plane;
             continue;
         }
-        const int64_t count = p->kind == AVERAGE ? lines_counted(p, &at) : 1;
-        POOL(p)->sum_window(&of, lines, n, acc, y, count ? 1 / (R)count : 0, p->share);
-        if (p->kind == LP)
-            NAME(finish)(p, y + of.begin, of.end - of.begin, 1);
+        of.line_step = w->stride[1] * w->in[2];
+        of.y_step = w->out[2];
+        of.rows = rows_alike(p, &at, end - item);
+        NAME(window_rows)(j, &at, &of, acc);
+        next_row(p, &at, of.rows);
+        item += of.rows;
     }
     return LNT_OK;
 }

@@ -135,6 +135,7 @@ def test_windows_wider_than_the_input(tmp_path, op, length, kernel, stride, dila
     ((6, 17), (2, 4), (3, 2), (1, 5, 4, 2)),
     ((1, 1), (3, 3), (1, 1), (1, 1, 1, 1)),
     ((3, 5), (4, 28), (1, 1), (1, 30, 2, 0)),  # some windows hold nothing but padding
+    ((2, 40), (2, 3), (4, 1), (2, 1, 3, 1)),   # nor any line
 ])
 def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilation, pads):
     x = np.random.default_rng(3).standard_normal((2, 9, *extents)).astype(kind)
@@ -164,6 +165,8 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
     (4, (1, 11, 15), (1, 3, 3), (1, 3, 2), (1, 1, 1), (0, 1, 1) * 2, 1),
     (1, (1, 41, 700), (1, 3, 2), (1, 2, 3), (1, 1, 1), (0, 1, 0) * 2, 0),    # rows too long to be joined together
     (6, (1, 23, 90), (1, 4, 3), (1, 2, 1), (1, 1, 2), (0, 1, 2) * 2, 1),     # together, the last of them fewer
+    (9, (1, 7, 101), (1, 3, 3), (1, 2, 2), (1, 1, 1), (0, 1, 1) * 2, 0),     # and those of some planes
+    (5, (3, 4, 20), (2, 3, 3), (1, 2, 1), (1, 1, 2), (1, 1, 1) * 2, 1),
     (3, (1, 29, 12), (1, 3, 3), (1, 2, 2), (1, 1, 1), (0, 1, 1) * 2, 0),     # rows of a vector
     (5, (1, 21, 31), (1, 7, 7), (1, 2, 2), (1, 1, 1), (0, 3, 3) * 2, 0),     # of two
     (2, (1, 9, 16), (1, 2, 3), (1, 1, 1), (1, 3, 2), (0, 1, 2) * 2, 0),
