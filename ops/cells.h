@@ -34,4 +34,7 @@ typedef struct lnt_cells {
 void lnt_cells_to_float(const lnt_cells *c, lnt_dtype from, const void *src, float *dst, int64_t n);
 void lnt_cells_from_float(const lnt_cells *c, lnt_dtype to, const float *src, void *dst, int64_t n);
 
+/* x half to even, for integers of at most 16 bits: above those it is only near. */
+void lnt_cells_round(float *x, int64_t n);
+
 #endif

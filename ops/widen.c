@@ -42,7 +42,9 @@ static lnt_status convert_in(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 /* Integers are rounded half to even, not truncated. */
 static void round_all(const conversion *c, int64_t begin, int64_t end)
 {
-    if (c->real == LNT_FLOAT)
+    if (c->real == LNT_FLOAT && lnt_dtype_size(c->stored) <= sizeof(int16_t))
+        lnt_cells_round((float *)c->wide + begin, end - begin);
+    else if (c->real == LNT_FLOAT)
         for (int64_t i = begin; i < end; i++)
             ((float *)c->wide)[i] = rintf(((float *)c->wide)[i]);
     else

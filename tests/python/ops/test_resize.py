@@ -1,11 +1,14 @@
 """Resize by nearest where sources lie on an element, or between two, but for the rounding of their coordinates."""
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from harness import check_against_reference
+from harness import check_against_reference, linnet
 from builder import Builder
+from linnet_ctypes import check_every_level
 
 TRANSFORMS = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize"]
 UNROUNDED = ("align_corners", "tf_crop_and_resize")  # go by the width of scales before it is rounded down; onnxruntime's is rounded
@@ -62,3 +65,28 @@ def test_volumes(tmp_path, shape, to):
     model = b.model("volumes")
     model.opset_import[0].version = 19
     check_against_reference(tmp_path, model, {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)})
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
+def test_integers_round_and_saturate(tmp_path, kind):
+    """Cubic sums of exact binary fractions: half to even, and beyond the type its limits."""
+    b, limits, shape = Builder(19), np.iinfo(kind), [1, 3, 7, 61]
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random(shape) < 0.5, rng.choice([limits.min, limits.max], shape), rng.integers(0, 9, shape)).astype(kind)
+    of_type = helper.np_dtype_to_tensor_dtype(x.dtype)
+
+    def resize(b, dtype):
+        scales = b.constant(np.array([1, 1, 1, 2], np.float32))
+        b.output(b.op("Resize", b.input("x", dtype, shape), "", scales, mode="cubic", coordinate_transformation_mode="asymmetric"),
+                 "y", [None] * 4, dtype)
+        model = b.model("integers")
+        model.opset_import[0].version = 19
+        return model
+
+    onnx.save(resize(b, of_type), tmp_path / "r.onnx")
+    done = linnet("convert", tmp_path / "r.onnx", "-o", tmp_path / "r.lnt")
+    assert done.returncode == 0, done.stderr
+    session = onnxruntime.InferenceSession(resize(Builder(19), TensorProto.FLOAT).SerializeToString())
+    sums = session.run(None, {"x": x.astype(np.float32)})[0]
+    assert (sums < limits.min).any() and (sums > limits.max).any() and (sums % 1 == 0.5).any()
+    check_every_level(tmp_path / "r.lnt", x, np.clip(np.rint(sums), limits.min, limits.max).astype(kind), "y", rtol=0)
