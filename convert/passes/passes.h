@@ -23,6 +23,7 @@
     X(subpixel, NONE)                                                                                        \
     X(subpixel_floats, ALL)                                                                                  \
     X(quantize, NONE)                                                                                        \
+    X(merge_groups, ALL)                                                                                     \
     X(undo_leaky, ALL)                                                                                       \
     X(fuse_epilogue, ALL)                                                                                    \
     X(fuse_elementwise, ALL)                                                                                 \
