@@ -249,9 +249,35 @@ static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int6
     }
 }
 
+static void copy_group(const uint8_t *from, int64_t depth, uint8_t flip, uint8_t *to, int64_t padded)
+{
+    lnt_qflip_bytes(from, depth, flip, to);
+    memset(to + depth, 0, (size_t)(padded - depth));
+}
+
+/* A few channels of each of n groups, more than a quad, with 0 behind them. What a quad takes of the next group is
+ * masked, which is faster than calls. */
+static void copy_groups(const uint8_t *from, int64_t depth, int64_t n, uint8_t flip, uint8_t *to,
+                        int64_t padded)
+{
+    const uint8_t kept[4] = {0xff, depth % 4 > 1 ? 0xff : 0, depth % 4 > 2 ? 0xff : 0, 0};
+    const uint32_t flips = flip * 0x01010101u;
+    uint32_t keep, quad;
+    memcpy(&keep, kept, sizeof keep);
+    for (; n > 1; n--, from += depth, to += padded)
+        for (int64_t c = 0; c < padded; c += 4) {
+            memcpy(&quad, from + c, sizeof quad);
+            quad = c + 4 < padded ? quad ^ flips : (quad ^ flips) & keep;
+            memcpy(to + c, &quad, sizeof quad);
+        }
+    if (n > 0)
+        copy_group(from, depth, flip, to, padded);
+}
+
 /* n pixels of a channels-last line. */
 static void copy_pixels(const lnt_qimage *m, const uint8_t *from, int64_t n, uint8_t *to)
 {
+    enum { FEW = 32 };
     if (m->depth == m->padded) {
         lnt_qflip_bytes(from, n * m->pixel, m->flip, to);
         return;
@@ -260,10 +286,12 @@ static void copy_pixels(const lnt_qimage *m, const uint8_t *from, int64_t n, uin
         copy_quads(from, m->depth, 1, m->depth, n * m->groups, m->flip, to, 4);
         return;
     }
-    for (int64_t i = 0; i < n * m->groups; i++, from += m->depth, to += m->padded) {
-        lnt_qflip_bytes(from, m->depth, m->flip, to);
-        memset(to + m->depth, 0, (size_t)(m->padded - m->depth));
+    if (m->depth < FEW) {
+        copy_groups(from, m->depth, n * m->groups, m->flip, to, m->padded);
+        return;
     }
+    for (int64_t i = 0; i < n * m->groups; i++, from += m->depth, to += m->padded)
+        copy_group(from, m->depth, m->flip, to, m->padded);
 }
 
 /* n pixels from rows of planes, which are `plane` bytes apart. */

@@ -69,7 +69,8 @@ def model_of(op, x, out_type, constants, **more):
 
 # Of each number some become one, or none; then kernels with more taps than those of one channel have.
 INT8 = [(*shape, (3, 3)) for shape in FEW] + [
-    (10, 2, 8, (1, 1)), (5, 1, 32, (1, 1)), (1, 1, 6, (9, 8)), (1, 1, 6, (3, 3)), (3, 3, 7, (2, 1))]
+    (10, 2, 8, (1, 1)), (5, 1, 32, (1, 1)), (1, 1, 6, (9, 8)), (1, 1, 6, (3, 3)), (3, 3, 7, (2, 1)),
+    (5, 12, 3, (2, 2)), (7, 9, 2, (3, 1)), (35, 9, 2, (1, 3)), (10, 20, 2, (1, 1))]  # channels of which each group has some more than quads
 
 
 @pytest.mark.parametrize("x_type, w_type", [(np.uint8, np.int8), (np.int8, np.uint8)])
@@ -92,13 +93,15 @@ def test_int8_groups_of_few_features(tmp_path, channels, features, groups, kerne
     check_every_level(tmp_path / "c.lnt", x, want.reshape(2, features * groups, *want.shape[3:]).astype(np.int32), rtol=0)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("channels, features, groups, kernel", INT8)
-def test_requantized_groups_of_few_features(tmp_path, channels, features, groups, kernel):
-    x, w = int8_parts((channels, features, groups), (11, 10), kernel, np.uint8, np.int8, groups)
+def test_requantized_groups_of_few_features(tmp_path, channels, features, groups, kernel, kind):
+    x, w = int8_parts((channels, features, groups), (11, 10), kernel, kind, np.int8, groups)
     scales = np.random.default_rng(1).uniform(1e-3, 2e-3, len(w)).astype(np.float32)
-    constants = {"x scale": np.float32(0.02), "x zero": np.uint8(120), "w": w, "w scale": scales, "w zero": np.zeros(len(w), np.int8),
-                 "y scale": np.float32(0.3), "y zero": np.uint8(100), "bias": np.arange(len(w), dtype=np.int32) * 50}
-    model = model_of("QLinearConv", x, TensorProto.UINT8, {name: np.asarray(value) for name, value in constants.items()},
+    constants = {"x scale": np.float32(0.02), "x zero": kind(120), "w": w, "w scale": scales, "w zero": np.zeros(len(w), np.int8),
+                 "y scale": np.float32(0.3), "y zero": kind(100), "bias": np.arange(len(w), dtype=np.int32) * 50}
+    constants = {name: np.asarray(value) for name, value in constants.items()}
+    model = model_of("QLinearConv", x, helper.np_dtype_to_tensor_dtype(x.dtype), constants,
                      group=groups, pads=[k // 2 for k in kernel] * 2, strides=[2, 1])
     ways = [("--opt", "all", "--level", level) for level in levels()] + [("--opt", "none"), ("--opt", "all", "--threads", 2)]
     check_against_reference(tmp_path, model, {"x": x}, ways=ways)
