@@ -103,7 +103,7 @@ static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
     planes_call c = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), NULL, lnt_out(k, s, 0), lnt_scratch(k, s)};
     if (p->store.bias >= 0)
         c.bias = lnt_in(k, s, (unsigned)p->store.bias);
-    memset(c.scratch, 0, s->scratch_bytes); /* beside what is copied it stays so */
+    memset(c.scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
     const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel) * p->g.channels * p->g.features;
     LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
     const lnt_conv_images none = {.element = sizeof(float)};

@@ -35,3 +35,14 @@ def test_one_tap_along_the_last_axis(tmp_path, features, behind, attributes):
     b.output(b.op("Conv", y, b.weight(8, features, 2, 3, 3)) if behind else y, "y", [None] * 5)
     feeds = {"x": np.random.default_rng(4).standard_normal(shape).astype(np.float32)}
     check_against_reference(tmp_path, b.model("lines"), feeds, "--max-rel", "1e-5", ways=WAYS)
+
+
+@pytest.mark.parametrize("extents, kernel", [((1500,), (3,)), ((40, 40), (3, 3))])
+def test_halves_computed_in_float(tmp_path, extents, kernel):
+    """Planes that are large enough are copied beside the widened operands."""
+    b, rng, shape = Builder(7), np.random.default_rng(7), [2, 4, *extents]
+    x = b.input("x", TensorProto.FLOAT16, shape)
+    weights, bias = (b.constant(rng.standard_normal(dims).astype(np.float16)) for dims in ((4, 1, *kernel), (4,)))
+    b.output(b.op("Conv", x, weights, bias, group=4), "y", [None] * len(shape), TensorProto.FLOAT16)
+    feeds = {"x": rng.standard_normal(shape).astype(np.float16)}
+    check_against_reference(tmp_path, b.model("halves"), feeds, ways=WAYS)
