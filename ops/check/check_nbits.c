@@ -205,7 +205,7 @@ static void make_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
                                     .block_log2 = log2,
                                     .bits = kernels->bytes && any_below(t, 2) ? 8 : 4},
                               .rows = t->rows,
-
+                              .lanes = kernels->lanes,
                               .M = t->M,
                               .N = t->N,
                               .y = t->y};

@@ -1,4 +1,4 @@
-/* check_plane.c — a plane made of another one (lnt_plane) at a level against plain loops in double. */
+/* check_plane.c — a plane made of another one, or of some (lnt_plane), at a level against plain loops in double. */
 #include "ops/check/check.h"
 
 #include "base/memory.h"
@@ -9,6 +9,7 @@
 
 enum {
     CASES = 400,
+    CHANNELS_MAX = 4,
     ROWS_MAX = 13,
     PIXELS_MAX = 150,
     LINES_MAX = 7,
@@ -18,12 +19,13 @@ enum {
 };
 enum {
     LINE_MAX = PIXELS_MAX + TAPS_MAX * SPACING_MAX + LNT_PLANE_SLACK,
-    X_MAX = (ROWS_MAX + LINES_MAX + LNT_PLANE_ROWS) * LINE_MAX,
+    X_MAX = (CHANNELS_MAX * (ROWS_MAX + LINES_MAX) + LNT_PLANE_ROWS) * LINE_MAX,
+    W_MAX = CHANNELS_MAX * LINES_MAX * TAPS_MAX,
     C_ROW = PIXELS_MAX + GUARD
 };
 
 typedef struct bench {
-    float x[X_MAX], w[LINES_MAX * TAPS_MAX], c[ROWS_MAX][C_ROW];
+    float x[X_MAX], w[W_MAX], c[ROWS_MAX][C_ROW];
     uint64_t random;
 } bench;
 
@@ -40,6 +42,7 @@ static lnt_plane draw(bench *b)
     lnt_plane p = {.x = b->x,
                    .spacing = 1 + below(b, SPACING_MAX),
                    .w = b->w,
+                   .channels = 1 + below(b, 2) * below(b, CHANNELS_MAX),
                    .lines = 1 + below(b, LINES_MAX),
                    .taps = 1 + below(b, TAPS_MAX),
                    .rows = 1 + below(b, ROWS_MAX),
@@ -50,9 +53,10 @@ static lnt_plane draw(bench *b)
                    .low = unbounded ? -INFINITY : -1,
                    .high = unbounded ? INFINITY : 1.5f};
     p.x_line = p.pixels + p.taps * p.spacing + LNT_PLANE_SLACK;
+    p.x_next = (p.rows + below(b, 2)) * p.x_line;
     for (size_t i = 0; i < X_MAX; i++)
         b->x[i] = below(b, 5000) ? lnt_check_float(&b->random) : INFINITY;
-    for (size_t i = 0; i < LINES_MAX * TAPS_MAX; i++)
+    for (size_t i = 0; i < W_MAX; i++)
         b->w[i] = lnt_check_float(&b->random);
     for (size_t i = 0; i < ROWS_MAX * C_ROW; i++)
         b->c[i / C_ROW][i % C_ROW] = guard_value;
@@ -63,14 +67,16 @@ static lnt_plane draw(bench *b)
 static double judge(const lnt_plane *p, size_t r, size_t i, double *error)
 {
     double sum = (double)p->bias, magnitude = fabs(sum);
-    for (size_t l = 0; l < p->lines; l++)
-        for (size_t t = 0; t < p->taps; t++) {
-            const double product =
-                (double)p->x[(r + l) * p->x_line + i + t * p->spacing] * (double)p->w[l * p->taps + t];
-            sum += product;
-            magnitude += fabs(product);
-        }
-    *error = magnitude * (double)(p->lines * p->taps + 1) * 0x1p-24;
+    for (size_t k = 0; k < p->channels; k++)
+        for (size_t l = 0; l < p->lines; l++)
+            for (size_t t = 0; t < p->taps; t++) {
+                const size_t line = k * ((p->lines - 1) * p->x_line + p->x_next) + (r + l) * p->x_line;
+                const double product =
+                    (double)p->x[line + i + t * p->spacing] * (double)p->w[(k * p->lines + l) * p->taps + t];
+                sum += product;
+                magnitude += fabs(product);
+            }
+    *error = magnitude * (double)(p->channels * p->lines * p->taps + 1) * 0x1p-24;
     return sum > (double)p->high ? (double)p->high : sum < (double)p->low ? (double)p->low : sum;
 }
 
@@ -92,10 +98,10 @@ static void check_case(bench *b, lnt_level level, uint64_t seed, lnt_check_repor
         const size_t r = at / C_ROW, i = at % C_ROW;
         if (holds(report, &p, r, i, b->c[r][i]))
             continue;
-        lnt_check_fail(report,
-                       "%s plane of %zu x %zu, kernel %zu x %zu: row %zu, pixel %zu is %g (seed %llu)",
-                       lnt_level_text(level), p.rows, p.pixels, p.lines, p.taps, r, i, (double)b->c[r][i],
-                       (unsigned long long)seed);
+        lnt_check_fail(
+            report, "%s plane of %zu x %zu, of %zu, kernel %zu x %zu: row %zu, pixel %zu is %g (seed %llu)",
+            lnt_level_text(level), p.rows, p.pixels, p.channels, p.lines, p.taps, r, i, (double)b->c[r][i],
+            (unsigned long long)seed);
         return;
     }
 }
