@@ -251,7 +251,7 @@ def test_gemm(tmp_path, program, rows, K, N, turned, alpha, beta, c):
     extra = [] if c is None else [net.constant(net.rng.standard_normal(c).astype(np.float32))]
     net.add("Gemm", "x", net.constant(w), *extra, transA=transA, transB=transB, alpha=alpha, beta=beta, name="y")
     net.save(tmp_path, [K, rows] if transA else [rows, K], "y")
-    check(tmp_path, program)
+    check(tmp_path, program, computes_halves=N > 1)  # rows are summed in float along with one column
 
 
 @pytest.mark.parametrize("dims, b", [([2, 3, 17, 40], [40, 33]), ([3, 9, 128], [3, 128, 64]), ([5, 64], [2, 64, 24]),
