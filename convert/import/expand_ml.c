@@ -376,10 +376,10 @@ static void expand_extractor(maker *m)
 /* Columns of x, [N, width] or [N], cut or filled with zeros to n. */
 static uint32_t columns(maker *m, uint32_t x, int64_t n)
 {
-    const lnt_operand *o = lnt_ginfo(m->im->g, x);
-    const int64_t width = o->rank == 1 ? 1 : o->rank == 2 ? o->dims[1] : -1;
+    const lnt_operand o = *lnt_ginfo(m->im->g, x); /* the table grows */
+    const int64_t width = o.rank == 1 ? 1 : o.rank == 2 ? o.dims[1] : -1;
     uint32_t y = cast(m, x, LNT_FLOAT);
-    if (o->rank == 1)
+    if (o.rank == 1)
         y = make(m, "Unsqueeze", IN(y, INTS(m, "axis", 1)), NULL);
     if (width == n)
         return y;
