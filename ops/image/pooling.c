@@ -630,11 +630,13 @@ static void plan_parts(pool *p)
     p->parts = p->part ? (w->out[2] + p->part - 1) / p->part : 0;
 }
 
-/* Planes of few rows, that lie in the first-level cache together. No window is without a line. */
+/* Planes of few rows, that lie in the first-level cache together, if that takes fewer calls than rows alike of each.
+ * No window is without a line. */
 static void plan_beside(pool *p)
 {
     enum { NEAR = 4096, FEW = 12 };
     const lnt_window *w = &p->w;
+    int64_t edges = 0;
     p->planes = 1;
     if (p->kind == LP || p->together == 1 || p->parts != 1 || w->in[2] < LNT_POOL_WIDE || w->in[2] > NEAR)
         return;
@@ -645,10 +647,11 @@ static void plan_beside(pool *p)
             lnt_window_taps(w, a, o, &first, &end);
             if (first == end)
                 return;
+            edges += a == 1 && end - first < w->kernel[1];
         }
     }
-    const int64_t planes = NEAR / lnt_volume(w->in);
-    if (busy_taps(w, 0) * busy_taps(w, 1) <= ROWS_MAX && planes > 1 && w->out[1] <= FEW)
+    const int64_t planes = NEAR / lnt_volume(w->in), calls = edges + (edges < w->out[1]);
+    if (busy_taps(w, 0) * busy_taps(w, 1) <= ROWS_MAX && w->out[1] <= FEW && w->out[1] < calls * planes)
         p->planes = planes;
 }
 
