@@ -99,8 +99,9 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
     if (left > 0)
         p->rows = joined->extent[--left];
     if (p->inner > 0 && p->inner <= LNT_REDUCE_BLOCK / 4 && p->rows > 0)
-        p->fold = lnt_least(FOLDED / p->inner + 1,
-                            p->dtype == LNT_FLOAT ? (p->rows + BUNDLED - 1) / BUNDLED : p->rows);
+        p->fold =
+            lnt_least(FOLDED / p->inner + 1,
+                      p->dtype == LNT_FLOAT ? lnt_least(p->rows, (p->count - 1) / BUNDLED + 1) : p->rows);
     return left;
 }
 

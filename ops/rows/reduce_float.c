@@ -201,7 +201,7 @@ static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int
             const int64_t width = n * (rows - i < fold ? rows - i : fold);
             const float *row = fetch(p, x, first + i * p->inner, width, empty ? acc : buffer);
             const bool whole = together && width == n * fold;
-            if (rows_in.n > (whole ? ROWS_AT_ONCE : 0))
+            if (rows_in.n > (whole || rows_in.row[0] == acc ? ROWS_AT_ONCE : 0))
                 flush(p, kind, &rows_in, acc, n * fold);
             if (whole)
                 rows_in.row[rows_in.n++] = row;
