@@ -25,8 +25,7 @@ enum {
 typedef struct lnt_nibbles {
     const uint8_t *weights; /* [N][blocks][block * bits / 8], the number with the lower k in the lower bits */
     const float *scales;    /* [N][blocks] */
-    const uint8_t
-        *zeros; /* [N][(blocks * bits + 7) / 8] as the weights, or NULL: half of the numbers' range */
+    const uint8_t *zeros;   /* [N][(blocks * bits + 7) / 8] as the weights, or NULL: half of their range */
     int64_t blocks;
     unsigned block_log2, bits;
 } lnt_nibbles;
@@ -60,8 +59,8 @@ typedef struct lnt_nibble_block {
 typedef struct lnt_nibble_kernels {
     unsigned lanes; /* groups in a chunk */
     bool bytes;     /* are there kernels for 8 bits, and panels for blocks shorter than LNT_NIBBLE_GROUP? */
-    /* A row of K floats, as row_bytes. Magnitudes that round to nothing of
-     * the group's largest become 0, as do groups of none above 2**-100; NaN and infinity make NaN of the row. */
+    /* A row of K floats, as row_bytes. Magnitudes that round to nothing of the group's largest become 0, as do groups
+     * of none above 2**-100; NaN and infinity make NaN of the row. */
     void (*quantize)(const lnt_nibble_job *j, const float *a, int64_t K, char *row);
     /* Columns [begin, end) of all rows; or NULL, then `prepare` and `tile`, for blocks of LNT_NIBBLE_GROUP or
      * more. */
@@ -71,8 +70,8 @@ typedef struct lnt_nibble_kernels {
     /* Of row m. */
     void (*tile)(const lnt_nibble_job *j, const lnt_nibble_block *b, int64_t m,
                  float sums[LNT_NIBBLE_COLUMNS]);
-    /* LNT_PANEL columns or fewer from n on, this panel, of all rows; room: for a byte of each number.
-     * Columns are of whole LNT_NIBBLE_UNPACKED bytes. Or NULL. */
+    /* LNT_PANEL columns or fewer from n on, this panel, of all rows; room: for a byte of each number. Columns are of
+     * whole LNT_NIBBLE_UNPACKED bytes. Or NULL. */
     void (*panel)(const lnt_nibble_job *j, const lnt_nbits_panel *p, int64_t n, unsigned columns,
                   float *room);
 } lnt_nibble_kernels;
