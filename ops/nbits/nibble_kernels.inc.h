@@ -54,7 +54,7 @@ LNT_INLINE float quantize_group(const vf *x, unsigned n, vi *numbers, float *sum
 {
     const float most = 127;
     vf magnitude = v_abs(x[0]);
-    vi all = vi_splat(0);
+    vu all = (vu)vi_splat(0); /* numbers of NaNs wrap */
     for (unsigned i = 1; i < n; i++)
         magnitude = v_max(magnitude, v_abs(x[i]));
     const float largest = v_max_lane(magnitude);
@@ -62,9 +62,9 @@ LNT_INLINE float quantize_group(const vf *x, unsigned n, vi *numbers, float *sum
     const vf inverse = v_splat(some ? most / largest : 0);
     for (unsigned i = 0; i < n; i++) {
         numbers[i] = v_round_int(x[i] * inverse);
-        all += numbers[i];
+        all += (vu)numbers[i];
     }
-    *sum = v_sum(vi_float(all));
+    *sum = v_sum(vi_float((vi)all));
     return some ? largest / most : 0;
 }
 
