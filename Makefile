@@ -342,6 +342,9 @@ SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strat
 # library.
 UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-jumps)
 UNALIGNED_LOOPS := $(if $(CLANG),,-fno-align-loops)
+# Loops that the compiler makes vectors of, hundreds, take what is left over one by one.
+PLAIN_LOOPS := ops/elementwise/typed_kernels%
+ONE_BY_ONE := $(if $(CLANG),,--param=vect-epilogues-nomask=0 $(UNALIGNED_LOOPS))
 # What is missing is told with the line that installs it.
 .PHONY: tools
 tools:
@@ -350,7 +353,7 @@ tools:
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED) | tools
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(UNALIGNED) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED_LOOPS)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(UNALIGNED) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED_LOOPS)) $(if $(filter $(PLAIN_LOOPS),$<),$(ONE_BY_ONE)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h
