@@ -118,7 +118,7 @@ typedef struct tile_case {
     const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
     float *c[LNT_TILE_ROWS_MAX];
     unsigned rows;
-    bool special, narrow;
+    bool special, narrow, widening;
     lnt_b_form form;
 } tile_case;
 
@@ -142,7 +142,10 @@ static void draw_tile(bench *t, tile_case *k)
 {
     k->form =
         LNT_HAS_HALVES && !t->half && below(t, 4) == 0 ? (lnt_b_form)(LNT_B_F16 + below(t, 2)) : LNT_B_F32;
-    k->rows = k->form == LNT_B_F32 ? 1 + below(t, t->kernels->tall_rows) : 1;
+    k->widening = k->form == LNT_B_F16 && t->kernels->widening && sometimes(t);
+    k->rows = k->form == LNT_B_F32 ? 1 + below(t, t->kernels->tall_rows)
+              : k->widening        ? 1 + below(t, t->kernels->tile_rows)
+                                   : 1;
     k->narrow = k->form == LNT_B_F32 && below(t, 8) == 0 && t->kernels->narrow;
     k->special = below(t, 4) == 0;
     const size_t depth = below(t, DEPTH_MAX + 1), taps = 1 + below(t, TAPS_MAX),
@@ -261,6 +264,8 @@ static void run_tile(bench *t, const tile_case *k)
         of.tile.b_half = halves_of(t, k->tile.b);
     if (k->narrow)
         t->kernels->narrow(&of.tile, k->rows);
+    else if (k->widening)
+        t->kernels->widening(&of.tile, k->rows);
     else if (k->form != LNT_B_F32)
         t->kernels->row[k->form](&of.tile);
     else

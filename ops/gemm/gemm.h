@@ -63,6 +63,13 @@ enum { LNT_HAS_THIN_TILES = false };
 #endif
 typedef void (*lnt_thin_fn)(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step);
 
+/* Do tiles of a few rows widen B in registers? */
+#if defined(__x86_64__)
+enum { LNT_HAS_WIDENING_TILES = LNT_HAS_HALVES && !LNT_TRIMMED };
+#else
+enum { LNT_HAS_WIDENING_TILES = false };
+#endif
+
 /* What elements of B are, as the file has them: others than floats are widened on the way. */
 typedef enum lnt_b_form { LNT_B_F32, LNT_B_F16, LNT_B_BF16, LNT_B_FORMS } lnt_b_form;
 
@@ -77,6 +84,8 @@ typedef struct lnt_gemm_kernels {
     lnt_thin_fn thin;                        /* NULL: short rows go as others do */
     /* By the form of B, LNT_B_F32 being NULL. A tile of one row from b_half; and elements, a multiple of 16 of them. */
     lnt_tile_fn row[LNT_B_FORMS];
+    lnt_narrow_fn
+        widening; /* NULL, or a tile of tile_rows or fewer from b_half, which is float16 in panels */
     void (*widen[LNT_B_FORMS])(const uint16_t *from, float *to, size_t n);
     unsigned lanes; /* elements in a vector */
     bool fetches;   /* tiles fetch what lnt_tile says is ahead */

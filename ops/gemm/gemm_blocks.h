@@ -28,6 +28,8 @@ enum {
     LNT_FAR_FLOATS = 256 * 1024, /* more will not come from a second-level cache */
     LNT_NARROW_COLUMNS = 12,     /* as many or fewer: see lnt_narrow_fn */
     LNT_NARROW_ROWS = 8,         /* go well together there */
+    LNT_HALF_ROWS = 4,           /* of the smaller tile that widens halves of B in registers; */
+    LNT_HALF_DEPTH_MIN = 200,    /* as many products make up for sums that begin and end in memory */
     LNT_THIN_ROWS = 8,           /* go together where rows are short, see lnt_thin_fn: */
     LNT_THIN_DEPTH = 64,         /* as many elements or fewer, of a vector of columns, */
     LNT_THIN_FLOATS = 256        /* or so many in all of B */

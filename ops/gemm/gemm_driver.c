@@ -34,6 +34,18 @@ static bool reads_floats(const lnt_gemm_plan *p)
     return p->kernels->element == sizeof(float);
 }
 
+/* Has B to be made floats: unless it is those, the rows are one, or tiles widen it themselves? That pays for few rows,
+ * where little of the last part of the columns is left empty and sums are long enough to begin and end in memory. */
+static bool widens(const lnt_gemm_plan *p)
+{
+    const int64_t part = (int64_t)p->kernels->tile_panels * LNT_PANEL, columns = (int64_t)p->columns;
+    const bool late = LNT_HAS_WIDENING_TILES && p->kernels->widening && p->b_form == LNT_B_F16 &&
+                      p->rows <= 2 * (int64_t)p->kernels->tile_rows &&
+                      8 * columns >= 7 * part * divide_up(columns, part) &&
+                      p->taps * p->depth >= LNT_HALF_DEPTH_MIN;
+    return lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1 && !late;
+}
+
 /* Length of K that is done at a time. What is widened for a tile or two is read from the first-level cache. */
 static int64_t block_of_depth(const lnt_gemm_plan *p)
 {
@@ -94,7 +106,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
-    p->widens = !p->narrow && (p->packs || (lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1));
+    p->widens = !p->narrow && (p->packs || widens(p));
     p->gathers_all = !p->narrow && lnt_rows_collide(p->kernels, p->row_step, p->rows, (int64_t)p->columns);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
@@ -482,10 +494,14 @@ static void make_panels(const lnt_kernel *k, const block *b, const depth_range *
         p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
 }
 
-static lnt_tile_fn kernel_of(const lnt_gemm_plan *p, unsigned rows)
+static void run_tile(const lnt_gemm_plan *p, const lnt_tile *t, unsigned rows)
 {
-    return !lnt_b_is_half(p->b_form) || p->widens || !reads_floats(p) ? p->kernels->tile[rows]
-                                                                      : p->kernels->row[p->b_form];
+    if (!lnt_b_is_half(p->b_form) || p->widens || !reads_floats(p))
+        p->kernels->tile[rows](t);
+    else if (LNT_HAS_WIDENING_TILES && p->rows > 1)
+        p->kernels->widening(t, rows);
+    else
+        p->kernels->row[p->b_form](t);
 }
 
 /* Lays down the bias of the block's rows, each in as many columns as tiles take before the next rows'. */
@@ -548,7 +564,7 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
                     place_bias(b, t, n, bias, &tile);
                 if (p->kernels->fetches)
                     fetch_ahead(b, t, &r, n == b->column, next, &tile);
-                kernel_of(p, behind - first)(&tile);
+                run_tile(p, &tile, behind - first);
             }
         }
     }

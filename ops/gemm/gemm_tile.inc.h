@@ -442,7 +442,8 @@ LNT_INLINE void tile(const lnt_tile *t, const unsigned rows, const lnt_b_form fo
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
             !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
             part(t, &n, rows, TILE_VECTORS, form, in_order, &fetch);
-        else if (!in_order && rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5, 6: 3 + 2, 3 + 3 */
+        else if (form == LNT_B_F32 && !in_order && rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3)
+            /* 5, 6: 3 + 2, 3 + 3 */
             part(t, &n, rows, 3, form, in_order, &fetch);
         else if (TILE_VECTORS > 2 && left >= 2)
             part(t, &n, rows, 2, form, in_order, &fetch);
@@ -535,8 +536,62 @@ HALVES_OF(f16, LNT_B_F16, v_load_f16)
 HALVES_OF(bf16, LNT_B_BF16, v_load_bf16)
 #undef HALVES_OF
 #define OF_HALVES(kernel) kernel
+
+#if (defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512)) && !LNT_TRIMMED
+
+/* Adds rows of A times a part of B, float16 in panels, to sums laid down in memory. The last row, and panel, stand in
+ * for those that are missing. */
+LNT_INLINE void widening_sums(const unsigned most_rows, const lnt_tile *t, unsigned rows,
+                              const uint16_t *b_half, size_t panels, float *sums)
+{
+    enum { PANELS = (PART + LNT_PANEL - 1) / LNT_PANEL };
+    const float *a[LNT_TILE_ROWS_MAX], *b[PANELS];
+    tile_acc acc;
+    UNROLL_FOR(4, unsigned j = 0; j < PANELS; j++)
+        b[j] = lnt_b_at(LNT_B_F16, b_half, (j < panels ? j : panels - 1) * t->b_panel);
+    UNROLL_FOR(10, unsigned i = 0; i < most_rows; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < TILE_VECTORS; j++)
+            acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        UNROLL_FOR(10, unsigned i = 0; i < most_rows; i++)
+            a[i] = t->a[i < rows ? i : rows - 1] + t->tap_offset[tap];
+        for (size_t k = 0; k < t->depth; k++) {
+            UNROLL_FOR(4, unsigned j = 0; j < PANELS; j++)
+                v_prefetch(b[j] + PREFETCH_FLOATS);
+            acc_step(&acc, most_rows, TILE_VECTORS, false, LNT_B_F16, a, k, b, 0);
+            next_rows(LNT_B_F16, b, PANELS, LNT_PANEL);
+        }
+    }
+    UNROLL_FOR(10, unsigned i = 0; i < most_rows; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < TILE_VECTORS; j++)
+            v_store(sums + i * PART + j * LNT_VL, acc.v[i][j]);
+}
+
+static void widening(const lnt_tile *t, unsigned rows)
+{
+    float sums[TILE_ROWS * PART] = {0};
+    LNT_ASSERT(rows <= TILE_ROWS);
+    for (size_t n = t->first; n < t->columns; n += PART) {
+        const size_t left = t->columns - n < PART ? t->columns - n : PART;
+        const unsigned vectors = (unsigned)((left + LNT_VL - 1) / LNT_VL);
+        const size_t panels = (left + LNT_PANEL - 1) / LNT_PANEL;
+        const uint16_t *b = t->b_half + (n - t->b_column) / LNT_PANEL * t->b_panel;
+        begin_sums(t, rows, vectors, sums, n);
+        if (rows <= LNT_HALF_ROWS)
+            widening_sums(LNT_HALF_ROWS, t, rows, b, panels, sums);
+        else
+            widening_sums(TILE_ROWS, t, rows, b, panels, sums);
+        store_sums(t, rows, vectors, sums, n);
+    }
+}
+
+#define WIDENING widening
+#endif
 #else
 #define OF_HALVES(kernel) NULL
+#endif
+#ifndef WIDENING
+#define WIDENING NULL
 #endif
 
 /* ---- few columns: sums along K ---- */
@@ -739,7 +794,7 @@ static void fma_chains(size_t rounds, float *sink)
 #define GEMM_KERNELS                                                                                         \
     .element = sizeof(float), .tile_rows = TILE_ROWS, .tall_rows = TALL_ROWS,                                \
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL, .depth_block = DEPTH_BLOCK, .narrow = narrow,         \
-    .thin = THIN, .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},                                    \
+    .thin = THIN, .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)}, .widening = WIDENING,              \
     .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)}, .lanes = LNT_VL, .fetches = LNT_VL > 4,    \
     .fma = fma_chains, .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL
 

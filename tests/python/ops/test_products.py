@@ -100,6 +100,24 @@ def test_same_bits_on_any_number_of_threads(linnet, name):
     np.testing.assert_allclose(one, want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
 
 
+@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("columns", [40, 64, 345])
+def test_few_rows_by_halves(linnet, level, columns):
+    """Tiles of few rows widen B themselves; K in blocks; C added last; the same bits on two threads."""
+    options = linnet.SessionOptions()
+    options.level = level
+    for rows in range(1, 14):
+        for depth in (150, 331, 1300):
+            a, b, c = (x.astype(np.float16) for x in (floats(rows, depth) / 8, floats(depth, columns), floats(rows, columns)))
+            m, feed = model("Gemm", [a], [b, c], alpha=0.5)
+            m.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT16
+            found = []
+            for options.intra_op_num_threads in (1, 2):
+                found += linnet.InferenceSession(m.SerializeToString(), options).run(None, feed)
+            np.testing.assert_allclose(found[0], (a.astype(np.float64) @ b) * 0.5 + c, rtol=4e-3, atol=4e-3)
+            assert found[0].tobytes() == found[1].tobytes()
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
 def test_equal_columns_give_equal_results(linnet, rows):
     """Whatever becomes of rounding: a column's sum does not depend on its place in a panel or a part."""
