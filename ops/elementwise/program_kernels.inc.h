@@ -55,6 +55,35 @@ enum { SIDE_BY_SIDE = 4, GROUP = SIDE_BY_SIDE * LNT_VL };
         }                                                                                                    \
     }
 #endif
+/* Vectors side by side, where a function is permutations and multiply-adds that wait for each other: the processor does
+ * not look far enough ahead to mix several vectors' itself. */
+#ifdef LNT_SIMD_AVX512
+#define BESIDE(name, result)                                                                                 \
+    static void instr_##name(const lnt_instr_args *a)                                                        \
+    {                                                                                                        \
+        enum { BESIDE = 8 };                                                                                 \
+        ARGUMENTS                                                                                            \
+        for (int64_t first = 0, some; first < n; first += some) {                                            \
+            some = n - first < BESIDE * LNT_VL ? LNT_VL : BESIDE * LNT_VL;                                   \
+            vf x[BESIDE];                                                                                    \
+            if (some == LNT_VL) {                                                                            \
+                const vf A = v_load(s0 + first * step0);                                                     \
+                v_store(dst + first, result);                                                                \
+                continue;                                                                                    \
+            }                                                                                                \
+            UNROLL_FOR(8, unsigned k = 0; k < BESIDE; k++) {                                                 \
+                const int64_t i = first + k * LNT_VL;                                                        \
+                const vf A = v_load(s0 + i * step0);                                                         \
+                ASK_AHEAD                                                                                    \
+                x[k] = result;                                                                               \
+            }                                                                                                \
+            UNROLL_FOR(8, unsigned k = 0; k < BESIDE; k++)                                                   \
+                v_store(dst + first + k * LNT_VL, x[k]);                                                     \
+        }                                                                                                    \
+    }
+#else
+#define BESIDE(name, result) ONE_WAY(name, result)
+#endif
 /* Those with one way for all lanes. */
 #define ONE_WAY(name, result) NEAR(name, vi_splat(-1), result, result)
 
@@ -77,7 +106,7 @@ NEAR(EXP, v_within(A, 87), v_exp_narrow(A), v_exp(A))
 NEAR(LOG, v_log_is_narrow(A), v_log_narrow(A), v_log(A))
 HEAVY(SIN, v_sin(A))
 HEAVY(COS, v_cos(A))
-ONE_WAY(TANH, v_tanh(A))
+BESIDE(TANH, v_tanh(A))
 NEAR(SIGMOID, v_within(A, 80), v_sigmoid_narrow(A), v_sigmoid(A))
 ONE_WAY(ERF, v_erf(A))
 NEAR(SOFTPLUS, v_within(A, 87), v_softplus_narrow(A), v_softplus(A))
