@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
+enum { HUGE_PAGE = 2 << 20 };
 
 /* Asks for huge pages: the lines of a large image are on more pages than the processor has addresses of at
  * hand. */
@@ -28,7 +28,7 @@ static void *allocate_large(size_t bytes)
 static void *malloc_allocate(void *host, size_t bytes)
 {
     (void)host;
-    if (bytes >= LARGE)
+    if (bytes >= HUGE_PAGE)
         return allocate_large(bytes);
     void *block = NULL;
     return posix_memalign(&block, LNT_ALIGN, bytes ? bytes : LNT_ALIGN) == 0 ? block : NULL;
