@@ -293,7 +293,9 @@ enum {
     STRIP_MIN = 512,         /* columns worth an item, */
     STRIP_MAX = 4096,        /* and of sums that stay in the first-level cache */
     NEAR_FLOATS = 64 * 1024, /* of a B that is read from a cache, in any order */
-    STREAMS = 16             /* rows of a larger one, which are fetched ahead side by side */
+    STREAMS = 16,            /* rows of a larger one, which are fetched ahead side by side; */
+    STREAMS_ALIKE = 8,       /* fewer, if one set of the first-level cache has to hold them: */
+    ALIKE = 512              /* a multiple of so many floats apart */
 };
 
 typedef struct strips_job {
@@ -306,7 +308,8 @@ typedef struct strips_job {
 /* n columns from `first` on of a product's rows: sums of rows of B, or along them where it is transposed. */
 static void sum_strip(const lnt_matmul *m, const float *a, const float *b, float *c, int64_t n)
 {
-    const int64_t M = m->p.M, K = m->p.K, N = m->p.N, by = K * N <= NEAR_FLOATS ? K : STREAMS;
+    const int64_t M = m->p.M, K = m->p.K, N = m->p.N, streams = N % ALIKE == 0 ? STREAMS_ALIKE : STREAMS,
+                  by = K * N <= NEAR_FLOATS ? K : streams;
     if (m->p.trans_b || N == 1) {
         const int64_t some = M == 1 ? n : 4; /* several rows take columns from the first-level cache */
         for (int64_t i = 0; i < n; i += some)
