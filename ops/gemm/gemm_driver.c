@@ -73,7 +73,9 @@ bool lnt_rows_collide(const lnt_gemm_kernels *k, int64_t row_step, int64_t rows,
 {
     enum { PERIOD = 4096, WAYS = 6 };
     const int64_t bytes = row_step * (int64_t)k->element, step = bytes & -bytes;
-    const int64_t together = lnt_least(rows, columns <= LNT_TALL_COLUMNS ? k->tall_rows : k->tile_rows);
+    const int64_t most = lnt_least(rows, columns <= LNT_TALL_COLUMNS ? k->tall_rows : k->tile_rows);
+    const bool halves = most > k->tile_rows && most < k->tall_rows; /* tall tiles of fewer rows go in two */
+    const int64_t together = halves ? divide_up(most, 2) : most;
     return step > 0 && together * lnt_least(step, PERIOD) > WAYS * PERIOD;
 }
 
