@@ -210,6 +210,7 @@ enum { SIXTEEN = sizeof(sixteen) };
 static inline void zip_quads(const uint8_t *const *from, sixteen flip, const sixteen *keep, uint8_t *to)
 {
     sixteen x[4];
+#pragma GCC unroll 4
     for (unsigned i = 0; i < 4; i++) {
         memcpy(&x[i], from[i], SIXTEEN);
         x[i] = (x[i] ^ flip) & keep[i];

@@ -168,6 +168,5 @@ void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p)
     lnt_qgemm_plan_runs(plan, p->images.run_offset, p->images.runs);
     plan->rows = p->batch * lnt_volume(p->w.out);
     plan->epilogue_columns = p->y_plain ? 0 : plan->columns;
-    plan->whole_blocks = !p->linear || p->y_plain;
     plan->moved = p->images.direct && p->x_signed;
 }

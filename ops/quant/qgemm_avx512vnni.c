@@ -1,6 +1,6 @@
 /* qgemm_avx512vnni.c — int8 GEMM at the avx512vnni level: a quad of a panel is one vector, a row of
  * accumulators another. */
-#include "ops/quant/qgemm.h"
+#include "ops/quant/qgemm_driver.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -284,6 +284,24 @@ static inline __attribute__((always_inline)) columns_end end_of(const lnt_intege
     return e;
 }
 
+/* What the sums of row r begin with. */
+static inline __attribute__((always_inline)) __m512i start_row(const columns_end *e, unsigned i,
+                                                               const int32_t *sums, unsigned r)
+{
+    const __m512i sum = _mm512_set1_epi32(sums ? sums[r] : 0);
+    return _mm512_sub_epi32(e->start[i], _mm512_mullo_epi32(sum, e->zeros[i]));
+}
+
+static inline __attribute__((always_inline)) void end_row(const columns_end *e, unsigned i, bool floats,
+                                                          __m512i v, int32_t *y)
+{
+    if (floats) {
+        const __m512 x = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(v), e->scale[i]), e->bias[i]);
+        v = _mm512_castps_si512(_mm512_min_ps(e->high, _mm512_max_ps(e->low, x)));
+    }
+    _mm512_mask_storeu_epi32(y + i * LNT_QPANEL, e->lanes[i], v);
+}
+
 /* FEW rows after the other, the last ones early enough to be as many. */
 static inline __attribute__((always_inline)) void integers_of(unsigned panels, const lnt_qproduct *p,
                                                               const lnt_integer_tile *to, unsigned first)
@@ -298,12 +316,10 @@ static inline __attribute__((always_inline)) void integers_of(unsigned panels, c
         const int8_t *panel[PANELS] = {p->panel[0], p->panel[panels - 1]};
         accumulators acc;
 #pragma GCC unroll 4
-        for (unsigned r = 0; r < FEW; r++) {
-            const __m512i sum = _mm512_set1_epi32(sums ? sums[first + at + r] : 0);
+        for (unsigned r = 0; r < FEW; r++)
 #pragma GCC unroll 2
             for (unsigned i = 0; i < panels; i++)
-                acc.row[r][i] = _mm512_sub_epi32(e.start[i], _mm512_mullo_epi32(sum, e.zeros[i]));
-        }
+                acc.row[r][i] = start_row(&e, i, sums, first + at + r);
         for (int64_t q = 0; q < p->quads; q++) {
             add_quads(FEW, panels, 1, &acc, p->a + at, p->tap_offset[0] + 4 * q, panel);
             panel[0] += 4 * LNT_QPANEL;
@@ -317,16 +333,17 @@ static inline __attribute__((always_inline)) void integers_of(unsigned panels, c
 #pragma GCC unroll 4
         for (unsigned r = 0; r < FEW; r++)
 #pragma GCC unroll 2
-            for (unsigned i = 0; i < panels; i++) {
-                __m512i v = acc.row[r][i];
-                if (floats) {
-                    const __m512 x =
-                        _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(v), e.scale[i]), e.bias[i]);
-                    v = _mm512_castps_si512(_mm512_min_ps(e.high, _mm512_max_ps(e.low, x)));
-                }
-                _mm512_mask_storeu_epi32(y + out[r] + i * LNT_QPANEL, e.lanes[i], v);
-            }
+            for (unsigned i = 0; i < panels; i++)
+                end_row(&e, i, floats, acc.row[r][i], y + out[r]);
     }
+}
+
+static void few_by_few(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first)
+{
+    if (p->panels == 1)
+        integers_of(1, p, to, first);
+    else
+        integers_of(PANELS, p, to, first);
 }
 
 /* Rows that are computed twice cost more than the sums in memory do, unless these are few or the rows very short. */
@@ -335,11 +352,64 @@ static bool integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned
     const unsigned rows = (p->rows + FEW - 1) / FEW * FEW;
     if (p->rows < FEW || p->taps > 1 || p->quads > (5 * rows > 6 * p->rows ? VERY_SHORT : SHORT) * p->panels)
         return false;
-    if (p->panels == 1)
-        integers_of(1, p, to, first);
-    else
-        integers_of(PANELS, p, to, first);
+    few_by_few(p, to, first);
     return true;
+}
+
+enum { SOME = 64 /* rows that are described at once */ };
+
+/* All columns of rows that are described. */
+static void thin_rows(const lnt_qthin *t, lnt_qproduct *p, lnt_integer_tile *to)
+{
+    const size_t panel_bytes = (size_t)p->quads * 4 * LNT_QPANEL;
+    int32_t *const y = to->y;
+    for (size_t n = 0; n < t->columns; n += p->panels * LNT_QPANEL) {
+        p->panels = t->columns - n > LNT_QPANEL ? PANELS : 1;
+        p->panel[0] = t->panels + n / LNT_QPANEL * panel_bytes;
+        p->panel[1] = p->panel[0] + panel_bytes;
+        to->columns = (unsigned)(t->columns - n);
+        to->acc_bias = t->acc_bias + n;
+        to->zeros = t->zeros + n;
+        to->y = y + n;
+        few_by_few(p, to, 0);
+    }
+}
+
+/* Rows of whole quads are read in place. */
+static void thin(const lnt_qthin *t)
+{
+    const size_t bytes = (t->depth + 3) / 4 * 4;
+    const bool direct = bytes == t->depth && !t->flip;
+    bool zeros = false;
+    uint8_t copy[SOME * LNT_QTHIN];
+    const uint8_t *a[SOME];
+    int64_t out[SOME];
+    int32_t sums[SOME];
+    lnt_qproduct p = {.a = a, .tap_offset = lnt_qone_run, .taps = 1, .quads = (int64_t)bytes / 4};
+    lnt_integer_tile to = {.out = out, .times = 1};
+    for (size_t n = 0; n < t->columns; n++)
+        zeros |= t->zeros[n] != 0;
+    to.row = zeros ? sums : NULL;
+    for (size_t r = 0; r < SOME; r++)
+        out[r] = (int64_t)(r * t->columns);
+    for (size_t row = 0; row < t->rows; row += SOME) {
+        const unsigned rows = (unsigned)(t->rows - row < SOME ? t->rows - row : SOME);
+        const uint8_t *from = t->a + row * t->depth;
+        if (!direct)
+            lnt_qflip_rows(from, rows, (int64_t)t->depth, t->flip, copy);
+        from = direct ? from : copy;
+        if (zeros)
+            lnt_int8_avx512.sum_rows(from, (int64_t)bytes, rows, sums);
+        for (unsigned r = 0; r < rows; r++)
+            a[r] = from + r * bytes;
+        for (p.rows = rows; p.rows < FEW; p.rows++) { /* the last row as often as FEW want one */
+            a[p.rows] = a[rows - 1];
+            out[p.rows] = out[rows - 1];
+            sums[p.rows] = sums[rows - 1];
+        }
+        to.y = t->y + row * t->columns;
+        thin_rows(t, &p, &to);
+    }
 }
 
 /* ---- depthwise ---- */
@@ -592,4 +662,5 @@ const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {.rows = ROWS,
                                                 .dequantizes = true,
                                                 .tile = tile,
                                                 .integers = integers,
+                                                .thin = thin,
                                                 .depthwise = depthwise};

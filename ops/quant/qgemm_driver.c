@@ -8,6 +8,7 @@
 
 enum {
     ITEM_WORK = 1 << 19, /* int8 multiply-adds that are worth a slice of their own */
+    SHARES = 4,          /* of a thread, where there are several; each describes its rows anew */
     STORE_WORK = 64      /* as many take as long as a result that is stored */
 };
 
@@ -234,7 +235,7 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
         tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
         find_results(call, set, product, panel, tile.panels, &to);
         bool integers = LNT_QTILES_OF_INTEGERS && to.are_integers && p->kernels->integers && !to.declined;
-        bool whole = p->whole_blocks || (!to.in_tile && !integers && (to.are_bytes || to.are_integers));
+        bool whole = !to.in_tile && !integers;
         tile.requantize = to.in_tile ? &to.bytes : NULL;
         for (unsigned t = 0; t < list->n; t++) {
             const unsigned at = list->begin[t];
@@ -251,8 +252,8 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                 continue;
             if (integers && t == 0) { /* then none of the block is computed so */
                 integers = false;
-                to.declined = true;
-                whole |= !to.integers.scale;
+                to.declined = whole = true;
+                to.are_integers = !to.integers.scale;
             }
             p->kernels->tile(&tile);
             for (unsigned i = 0; i < tile.panels && !to.in_tile && !whole; i++)
@@ -305,9 +306,9 @@ lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
     c.blocks = (c.tiles + block_tiles - 1) / block_tiles;
     const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
     const int64_t stored = rows * LNT_QPANEL * p->panels, work = stored * p->row_bytes;
-    const int64_t wanted = work / ITEM_WORK + 1;
+    const int64_t wanted = work / ITEM_WORK + 1, shared = k->threads > 1 ? k->threads : 0;
     c.groups = (p->panels + p->kernels->panels - 1) / p->kernels->panels;
-    c.parts = c.blocks * p->products >= 8 ? 1 : wanted < c.groups ? wanted : c.groups;
+    c.parts = c.blocks * p->products >= SHARES * shared ? 1 : wanted < c.groups ? wanted : c.groups;
     c.rows_outside = k->threads > 1 && p->epilogue_columns > 0;
     const int64_t item_work = (work + stored * STORE_WORK) / c.parts;
     return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (item_work + 1), run_items, &c);

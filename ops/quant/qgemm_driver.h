@@ -28,8 +28,7 @@ typedef struct lnt_qrow_set {
 /* Describes rows [set->first, set->first + set->n). */
 typedef void (*lnt_qrows_fn)(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set);
 
-/* Stores accumulators [n][16], n <= LNT_QROWS_MAX, of rows [from, from + n) of set with a panel of the product; of
- * whole_blocks all rows of the set. */
+/* Stores accumulators [n][16] of rows [from, from + n) of set with a panel of the product. */
 typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                               int64_t product, int64_t panel, int32_t *acc);
 
@@ -60,7 +59,6 @@ struct lnt_qgemm_plan {
     size_t sums_at;    /* bytes from the weights to the sums of their columns */
     bool full;         /* -128 may be among the weights */
     bool moved;        /* rows are int8, less by 128: lnt_qproduct */
-    bool whole_blocks; /* store has the rows of all tiles of a block at once: it writes columns */
     /* Of float outputs. */
     float low, high;
     const lnt_epilogue *epilogue;                /* NULL, or a program for every block after it is computed */

@@ -224,9 +224,9 @@ static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *s
         set->a[i] = a + i * p->plan.row_bytes;
         set->out[i] = (row + i) * p->N;
     }
-    for (unsigned i = 0; i < set->n; i++) {
-        set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row + i) : set->zero[0];
-        set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row + i) : set->scale[0];
+    for (unsigned i = 0; i < (p->each_row ? set->n : 1); i++) {
+        set->zero[i] = zero_of_row(j, row + i);
+        set->scale[i] = scale_of_row(j, row + i);
     }
     if (j->columns.zeros)
         p->plan.int8->sum_rows(set->a[0], p->plan.row_bytes, set->n, set->sum);
@@ -353,12 +353,13 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
     const qmatmul *p = j->p;
     unsigned width;
     const int64_t first = panel * LNT_QPANEL, at = requant_at(p, product, panel, &width);
+    const unsigned own = p->each_row ? from : 0;
     p->plan.int8->store_dequantized(
         &(lnt_dequantize_tile){.acc = acc,
                                .rows = n,
                                .columns = width,
-                               .scale = set->scale + from,
-                               .zero = set->zero + from,
+                               .scale = set->scale + own,
+                               .zero = set->zero + own,
                                .alike = !p->each_row,
                                .sums = j->columns.sums + at,
                                .scales = j->columns.scale + at,
@@ -386,7 +387,7 @@ enum {
 static bool is_thin(const lnt_site *site, const qmatmul *p, int64_t rows)
 {
     return site->kernels->qgemm->thin && site->node->op->id == LNT_ID_MatMulInteger && !p->each_row &&
-           p->K <= (p->N <= THIN_COLUMNS ? LNT_QTHIN : THIN_SHORT) && rows >= THIN_ROWS_MIN;
+           p->K <= (p->N <= THIN_COLUMNS ? LNT_QTHIN : THIN_SHORT) && p->N > 0 && rows >= THIN_ROWS_MIN;
 }
 
 static int64_t thin_items(const qmatmul *p)
