@@ -79,6 +79,7 @@ typedef struct lnt_qconv {
     lnt_packed record;
     lnt_qimage images;
     lnt_qgemm_plan plan;
+    bool planes;     /* lnt_qplanes */
     int64_t columns; /* of requant */
     bool known;      /* requant was computed at bind */
     lnt_requant requant;

@@ -370,11 +370,13 @@ void lnt_qimage_rows(const lnt_qimage *m, const uint8_t *images, int64_t group, 
     int64_t image = set->first / plane, at = set->first % plane;
     int64_t x = at % w->out[2], y = at / w->out[2] % w->out[1], z = at / (w->out[2] * w->out[1]);
     for (unsigned i = 0; i < set->n;) {
-        const uint8_t *line = images + image * m->image + line_at(m, z * w->stride[0], y * w->stride[1]);
-        for (const uint8_t *a = line + x * step + group * m->padded; x < w->out[2] && i < set->n; x++, i++) {
+        const uint8_t *a = images + image * m->image + line_at(m, z * w->stride[0], y * w->stride[1]) +
+                           x * step + group * m->padded;
+        int64_t out = (set->first + i) * pixel + group * columns;
+        const unsigned end = i + (unsigned)lnt_least(w->out[2] - x, set->n - i);
+        for (; i < end; i++, a += step, out += pixel) {
             set->a[i] = a;
-            set->out[i] = (set->first + i) * pixel + group * columns;
-            a += step;
+            set->out[i] = out;
         }
         x = 0;
         if (++y == w->out[1]) {

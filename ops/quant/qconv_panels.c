@@ -148,9 +148,73 @@ static void store_ints(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
     }
 }
 
+/* ---- few quads: ConvInteger by planes ---- */
+
+enum {
+    PLANES_WORK_MIN = 1 << 19,
+    STORE_WORK = 64 /* as many multiply-adds take as long as a result that is stored */
+};
+
+static int64_t plane_items(const lnt_qconv *p)
+{
+    return (lnt_volume(p->w.out) + LNT_QPLANE_ROWS - 1) / LNT_QPLANE_ROWS;
+}
+
+/* Quads are gathered for 16 columns at least. What that takes is less than transposing does where they are few. */
+static bool goes_by_planes(const lnt_qconv *p)
+{
+    const int64_t quads = p->plan.row_bytes / 4, columns = p->plan.columns;
+    return p->plan.kernels->planes && !p->linear && quads <= LNT_QPLANE_QUADS && 2 * quads <= columns &&
+           lnt_volume(p->w.out) >= LNT_QPANEL;
+}
+
+/* Item: some pixels of an image, all filters of a group. */
+static lnt_status run_plane_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_qconv_job *j = arg;
+    const lnt_qconv *p = j->p;
+    const lnt_qgemm_call call = {.plan = &p->plan, .arg = j};
+    const int64_t items = plane_items(p), plane = lnt_volume(p->w.out), panels = p->plan.panels;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t image = item / items / p->groups, group = item / items % p->groups,
+                      pixel = item % items * LNT_QPLANE_ROWS, column = group * panels * LNT_QPANEL;
+        lnt_qrow_set set;
+        set.first = image * plane + pixel;
+        set.n = (unsigned)lnt_least(plane - pixel, LNT_QPLANE_ROWS);
+        rows_of(&call, group, &set);
+        p->plan.kernels->planes(&(lnt_qplanes){
+            .a = set.a,
+            .rows = set.n,
+            .tap_offset = p->plan.run_offset,
+            .taps = p->plan.runs,
+            .quads = p->plan.row_bytes / 4 / p->plan.runs,
+            .panels = j->packed + column * p->plan.row_bytes,
+            .columns = (size_t)p->plan.columns,
+            .acc_bias = j->requant.acc_bias + column,
+            .zeros = j->requant.zero + column,
+            .sums = j->requant.zeros ? set.sum : NULL,
+            .y = (int32_t *)(void *)j->y + (image * p->filters + group * p->plan.columns) * plane + pixel,
+            .plane = plane,
+        });
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_planes(lnt_kernel *k, const lnt_qconv_job *job)
+{
+    const lnt_qconv *p = job->p;
+    const int64_t work = LNT_QPLANE_ROWS * p->plan.columns * (p->plan.row_bytes + STORE_WORK);
+    lnt_qconv_job own = *job;
+    return lnt_parallel(k, p->batch * p->groups * plane_items(p), 1 + PLANES_WORK_MIN / work, run_plane_rows,
+                        &own);
+}
+
 lnt_status lnt_qconv_run_panels(lnt_kernel *k, const lnt_qconv_job *job)
 {
     LNT_ASSERT(!lnt_qconv_is_depthwise(&job->p->record));
+    if (LNT_QTILES_OF_INTEGERS && job->p->planes)
+        return run_planes(k, job);
     const lnt_qgemm_call call = {.plan = &job->p->plan, .step = job->s, .b = job->packed, .arg = job};
     return lnt_qgemm_run(k, &call);
 }
@@ -169,4 +233,5 @@ void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p)
     plan->rows = p->batch * lnt_volume(p->w.out);
     plan->epilogue_columns = p->y_plain ? 0 : plan->columns;
     plan->moved = p->images.direct && p->x_signed;
+    p->planes = LNT_QTILES_OF_INTEGERS && goes_by_planes(p);
 }

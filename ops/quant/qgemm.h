@@ -96,6 +96,24 @@ typedef struct lnt_qthin {
 
 enum { LNT_QTHIN = 128 };
 
+/* A product of at most LNT_QPLANE_ROWS rows of few quads, as those of lnt_qproduct, whose results are integers and
+ * stand in planes, one for each column. With the rows' sums, unless these are NULL, and the columns' zeros
+ *
+ *     y[n * plane + r] = acc_bias[n] - sums[r] * zeros[n] + the product of row r and column n */
+typedef struct lnt_qplanes {
+    const uint8_t *const *a; /* [rows] */
+    unsigned rows;
+    const ptrdiff_t *tap_offset;
+    int64_t taps, quads;  /* taps * quads: at most LNT_QPLANE_QUADS */
+    const int8_t *panels; /* of all columns */
+    size_t columns;
+    const int32_t *acc_bias, *zeros, *sums; /* those of columns are readable up to 16 */
+    int32_t *y;
+    ptrdiff_t plane; /* in elements */
+} lnt_qplanes;
+
+enum { LNT_QPLANE_ROWS = 64, LNT_QPLANE_QUADS = 32 };
+
 /* Has a level a kernel that makes integers itself? */
 #if defined(__x86_64__)
 enum { LNT_QTILES_OF_INTEGERS = true };
@@ -117,6 +135,7 @@ typedef struct lnt_qgemm_kernels {
      * is none that is computed so. */
     bool (*integers)(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned first);
     void (*thin)(const lnt_qthin *t); /* or NULL */
+    void (*planes)(const lnt_qplanes *t); /* or NULL */
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;
 

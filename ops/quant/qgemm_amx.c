@@ -465,6 +465,11 @@ static void thin(const lnt_qthin *t)
     _tile_release();
 }
 
+static void planes(const lnt_qplanes *t)
+{
+    lnt_qgemm_avx512vnni.planes(t);
+}
+
 static void depthwise(const lnt_qdepthwise *d)
 {
     lnt_qgemm_avx512vnni.depthwise(d);
@@ -477,4 +482,5 @@ const lnt_qgemm_kernels lnt_qgemm_amx = {.rows = LNT_QROWS_MAX,
                                          .tile = tile,
                                          .integers = multiply_integers,
                                          .thin = thin,
+                                         .planes = planes,
                                          .depthwise = depthwise};

@@ -412,6 +412,82 @@ static void thin(const lnt_qthin *t)
     }
 }
 
+/* ---- planes ---- */
+
+/* Quads of the rows, side by side; the last row fills the last 16. */
+static void gather_quads(const lnt_qplanes *t, int32_t (*to)[LNT_QPLANE_ROWS])
+{
+    const unsigned whole = (t->rows + LNT_QPANEL - 1) / LNT_QPANEL * LNT_QPANEL;
+    const uint8_t *a[LNT_QPLANE_ROWS];
+    for (unsigned r = 0; r < whole; r++)
+        a[r] = t->a[r < t->rows ? r : t->rows - 1];
+    for (int64_t tap = 0; tap < t->taps; tap++)
+        for (ptrdiff_t at = t->tap_offset[tap], end = at + 4 * t->quads; at < end; at += 4, to++)
+#pragma GCC unroll 4
+            for (unsigned r = 0; r < whole; r++)
+                memcpy(&(*to)[r], a[r] + at, sizeof(int32_t));
+}
+
+enum { TOGETHER = 4 /* columns */, VECTORS = LNT_QPLANE_ROWS / LNT_QPANEL };
+
+/* Up to TOGETHER columns from n on of some vectors of rows, whose quads are LNT_QPLANE_ROWS apart. Few planes are
+ * written at a time: those of images are often apart by a multiple of what a way of the cache holds. */
+static inline __attribute__((always_inline)) void plane_columns(unsigned vectors, const lnt_qplanes *t,
+                                                                const int32_t *x, size_t quads,
+                                                                unsigned first, size_t n)
+{
+    const size_t left = t->columns - n;
+    const ptrdiff_t plane = t->plane; /* out of reach of the stores */
+    const int8_t *panel = t->panels + n / LNT_QPANEL * 4 * quads * LNT_QPANEL + n % LNT_QPANEL * 4;
+    int32_t *y = t->y + (ptrdiff_t)n * plane + first;
+    const int32_t *ahead = left > TOGETHER ? y + TOGETHER * plane : t->y + LNT_QPLANE_ROWS;
+    const unsigned rows = t->rows - first;
+    const __mmask16 last = (__mmask16)(vectors == 1 && rows < LNT_QPANEL ? (1u << rows) - 1 : 0xffff);
+    __m512i acc[TOGETHER][VECTORS];
+#pragma GCC unroll 4
+    for (unsigned c = 0; c < TOGETHER; c++)
+#pragma GCC unroll 4
+        for (unsigned v = 0; v < vectors; v++) {
+            _mm_prefetch((const char *)(ahead + c * plane + v * LNT_QPANEL), _MM_HINT_T0);
+            acc[c][v] = _mm512_set1_epi32(t->acc_bias[n + c]);
+            if (t->sums) {
+                const __m512i sums = _mm512_maskz_loadu_epi32(last, t->sums + first + v * LNT_QPANEL);
+                acc[c][v] =
+                    _mm512_sub_epi32(acc[c][v], _mm512_mullo_epi32(sums, _mm512_set1_epi32(t->zeros[n + c])));
+            }
+        }
+    for (size_t q = 0; q < quads; q++, panel += 4 * LNT_QPANEL, x += LNT_QPLANE_ROWS)
+#pragma GCC unroll 4
+        for (unsigned c = 0; c < TOGETHER; c++) {
+            const __m512i weights = four_of((const uint8_t *)panel + 4 * c);
+#pragma GCC unroll 4
+            for (unsigned v = 0; v < vectors; v++)
+                acc[c][v] = _mm512_dpbusd_epi32(acc[c][v], _mm512_loadu_si512(x + v * LNT_QPANEL), weights);
+        }
+#pragma GCC unroll 4
+    for (unsigned c = 0; c < TOGETHER; c++, y += plane) {
+        if (c == left)
+            return;
+#pragma GCC unroll 4
+        for (unsigned v = 0; v < vectors; v++)
+            _mm512_mask_storeu_epi32(y + v * LNT_QPANEL, last, acc[c][v]);
+    }
+}
+
+/* Rows are the lanes of vectors: results need no transposing. */
+static void planes(const lnt_qplanes *t)
+{
+    int32_t x[LNT_QPLANE_QUADS][LNT_QPLANE_ROWS];
+    const size_t quads = (size_t)(t->taps * t->quads);
+    gather_quads(t, x);
+    for (size_t n = 0; n < t->columns; n += TOGETHER)
+        if (t->rows == LNT_QPLANE_ROWS)
+            plane_columns(VECTORS, t, x[0], quads, 0, n);
+        else
+            for (unsigned first = 0; first < t->rows; first += LNT_QPANEL)
+                plane_columns(1, t, x[0] + first, quads, first, n);
+}
+
 /* ---- depthwise ---- */
 
 /* Interleaving the bytes of four taps by unpacking puts channels [16 l + 4 j, + 4) into part l of vector j:
@@ -663,4 +739,5 @@ const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {.rows = ROWS,
                                                 .tile = tile,
                                                 .integers = integers,
                                                 .thin = thin,
+                                                .planes = planes,
                                                 .depthwise = depthwise};

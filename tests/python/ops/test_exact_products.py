@@ -160,3 +160,44 @@ def test_short_rows_become_floats(rows, depth, columns, biased, end):
     for options.intra_op_num_threads in (1, 3):
         (y,) = linnet.InferenceSession(model.SerializeToString(), options).run(None, {"x": x, "r": r})
         np.testing.assert_allclose(y, want, rtol=2e-6, atol=2e-4)
+
+
+def image_sums(x, w, groups, stride, dilation, pad):
+    """Of images and weights that are real numbers already."""
+    (n, _, height, width), (filters, depth, kh, kw) = x.shape, w.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    rows = (height + 2 * pad - (kh - 1) * dilation - 1) // stride + 1
+    columns = (width + 2 * pad - (kw - 1) * dilation - 1) // stride + 1
+    y = np.zeros((n, groups, filters // groups, rows, columns), np.int32)
+    for i in range(kh):
+        for j in range(kw):
+            part = padded[:, :, i * dilation:, j * dilation:][:, :, :(rows - 1) * stride + 1:stride, :(columns - 1) * stride + 1:stride]
+            part = part.reshape(n, groups, depth, rows, columns)
+            y += np.einsum("ngdhw,gfd->ngfhw", part, w[:, :, i, j].reshape(groups, filters // groups, depth))
+    return y.reshape(n, filters, rows, columns)
+
+
+@pytest.mark.parametrize("a", [np.uint8, np.int8])
+@pytest.mark.parametrize("b", [np.uint8, np.int8])
+@pytest.mark.parametrize("image, kernel, groups, stride, dilation, pad", [
+    ((1, 1, 64, 64), (16, 1, 3, 3), 1, 1, 1, 1), ((2, 3, 21, 13), (33, 3, 3, 3), 1, 2, 1, 1), ((1, 3, 12, 20), (96, 3, 4, 4), 1, 4, 1, 0),
+    ((2, 60, 5, 13), (62, 60, 1, 1), 1, 1, 1, 0), ((1, 64, 4, 4), (36, 16, 1, 1), 4, 1, 1, 0), ((3, 2, 9, 17), (19, 2, 2, 2), 1, 1, 3, 2),
+    ((1, 128, 8, 8), (64, 128, 1, 1), 1, 1, 1, 0), ((1, 8, 3, 5), (40, 8, 3, 3), 1, 1, 1, 1)])
+def test_images_are_exact(a, b, image, kernel, groups, stride, dilation, pad):
+    """Few elements to a pixel's sum, that are computed by planes, and some more; zero points of each filter."""
+    rng, linnet = np.random.default_rng(8), import_package()
+    x, w = bytes_of(rng, a, *image), bytes_of(rng, b, *kernel)
+    info = np.iinfo(b)
+    zeros = rng.choice(np.array([info.min, 3, info.max], b), kernel[0])
+    attributes = {"group": groups, "strides": [stride] * 2, "dilations": [dilation] * 2, "pads": [pad] * 4}
+    nodes = [helper.make_node("ConvInteger", ["x", "w", "za", "zb"], ["y"], **attributes),
+             helper.make_node("ConvInteger", ["x", "w", "za", "same"], ["z"], **attributes)]
+    same = np.array(0 if b == np.int8 else 128, b)  # stored as 0
+    constants = {"w": w, "za": np.array(77, a), "zb": zeros, "same": same}
+    model = graph_of(nodes, [("x", element_type(x.dtype), x.shape)], [(n, TensorProto.INT32, None) for n in "yz"], constants)
+    wide, w = x.astype(np.int32) - 77, w.astype(np.int32)
+    want = [image_sums(wide, w - z, groups, stride, dilation, pad) for z in (zeros.astype(np.int32)[:, None, None, None], int(same))]
+    options = linnet.SessionOptions()
+    for options.intra_op_num_threads in (1, 3):
+        got = linnet.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+        assert all(np.array_equal(g, v) for g, v in zip(got, want, strict=True))
