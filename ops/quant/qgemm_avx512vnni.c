@@ -423,7 +423,6 @@ static void gather_quads(const lnt_qplanes *t, int32_t (*to)[LNT_QPLANE_ROWS])
         a[r] = t->a[r < t->rows ? r : t->rows - 1];
     for (int64_t tap = 0; tap < t->taps; tap++)
         for (ptrdiff_t at = t->tap_offset[tap], end = at + 4 * t->quads; at < end; at += 4, to++)
-#pragma GCC unroll 4
             for (unsigned r = 0; r < whole; r++)
                 memcpy(&(*to)[r], a[r] + at, sizeof(int32_t));
 }
