@@ -15,17 +15,19 @@ enum {
     LINES_MAX = 7,
     TAPS_MAX = 9,
     SPACING_MAX = 3,
+    STRIDE_MAX = 3,
     GUARD = 64
 };
 enum {
     LINE_MAX = PIXELS_MAX + TAPS_MAX * SPACING_MAX + LNT_PLANE_SLACK,
-    X_MAX = (CHANNELS_MAX * (ROWS_MAX + LINES_MAX) + LNT_PLANE_ROWS) * LINE_MAX,
+    X_MAX = (CHANNELS_MAX * (ROWS_MAX + LINES_MAX + 1) + LNT_PLANE_ROWS) * STRIDE_MAX * LINE_MAX,
     W_MAX = CHANNELS_MAX * LINES_MAX * TAPS_MAX,
     C_ROW = PIXELS_MAX + GUARD
 };
 
 typedef struct bench {
     float x[X_MAX], w[W_MAX], c[ROWS_MAX][C_ROW];
+    size_t tap[LINES_MAX * TAPS_MAX];
     uint64_t random;
 } bench;
 
@@ -40,6 +42,7 @@ static lnt_plane draw(bench *b)
 {
     const bool unbounded = below(b, 2);
     lnt_plane p = {.x = b->x,
+                   .tap = below(b, 2) ? b->tap : NULL,
                    .spacing = 1 + below(b, SPACING_MAX),
                    .w = b->w,
                    .channels = 1 + below(b, 2) * below(b, CHANNELS_MAX),
@@ -53,7 +56,10 @@ static lnt_plane draw(bench *b)
                    .low = unbounded ? -INFINITY : -1,
                    .high = unbounded ? INFINITY : 1.5f};
     p.x_line = p.pixels + p.taps * p.spacing + LNT_PLANE_SLACK;
-    p.x_next = (p.rows + below(b, 2)) * p.x_line;
+    p.x_row = p.tap ? (1 + below(b, STRIDE_MAX)) * p.x_line : p.x_line;
+    p.x_channel = (p.lines + p.rows + below(b, 2)) * p.x_row;
+    for (size_t t = 0; t < p.lines * p.taps; t++)
+        b->tap[t] = t / p.taps * p.x_line + below(b, (unsigned)(p.taps * p.spacing));
     for (size_t i = 0; i < X_MAX; i++)
         b->x[i] = below(b, 5000) ? lnt_check_float(&b->random) : INFINITY;
     for (size_t i = 0; i < W_MAX; i++)
@@ -70,9 +76,9 @@ static double judge(const lnt_plane *p, size_t r, size_t i, double *error)
     for (size_t k = 0; k < p->channels; k++)
         for (size_t l = 0; l < p->lines; l++)
             for (size_t t = 0; t < p->taps; t++) {
-                const size_t line = k * ((p->lines - 1) * p->x_line + p->x_next) + (r + l) * p->x_line;
-                const double product =
-                    (double)p->x[line + i + t * p->spacing] * (double)p->w[(k * p->lines + l) * p->taps + t];
+                const size_t tap = p->tap ? p->tap[l * p->taps + t] : l * p->x_line + t * p->spacing;
+                const double product = (double)p->x[k * p->x_channel + r * p->x_row + i + tap] *
+                                       (double)p->w[(k * p->lines + l) * p->taps + t];
                 sum += product;
                 magnitude += fabs(product);
             }

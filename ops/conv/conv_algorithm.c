@@ -76,15 +76,26 @@ static bool is_plane_by_plane(const lnt_window *w)
            w->in[0] == w->out[0] && w->in[0] != 0;
 }
 
-/* Images of two axes at most, of `least` pixels, which the kernel meets one after the other; vectors of LNT_PANEL hold
- * as many of them as `lanes`. */
+/* Images of two axes at most, of `least` pixels; vectors of LNT_PANEL hold as many of them as `lanes`. */
 static bool has_planes(const lnt_conv *c, int64_t least, int64_t lanes)
 {
     const int64_t width = c->w.out[2], pixels = lnt_dim_mul(c->w.out[1], width);
     if (width > 0 && LNT_PANEL * width < lanes * (int64_t)lnt_round_up((size_t)width, LNT_PANEL))
         return false;
-    return !c->transposed && c->w.stride[1] == 1 && c->w.stride[2] == 1 && is_plane_by_plane(&c->w) &&
-           c->w.in[0] == 1 && at_least(pixels, least);
+    return !c->transposed && is_plane_by_plane(&c->w) && c->w.in[0] == 1 && at_least(pixels, least);
+}
+
+static bool is_met_whole(const lnt_window *w)
+{
+    return w->stride[1] == 1 && w->stride[2] == 1;
+}
+
+/* At longer strides rows share next to no lines: more taps are loaded slower than a pixel's channels are. Single lines
+ * are brought into order sooner. */
+static bool is_met_by_halves(const lnt_window *w)
+{
+    return w->out[1] != 1 && w->stride[2] == 2 && w->stride[1] <= 2 && w->kernel[2] <= LNT_PLANE_TAPS &&
+           w->kernel[1] <= LNT_PLANE_TAPS;
 }
 
 /* Few features, of groups or of all channels, leave most of a product's lanes empty; rows of planes fewer, and a row's
@@ -93,8 +104,8 @@ static bool has_group_rows(const lnt_conv *c)
 {
     const int64_t width = c->w.out[2], features = c->features;
     const bool few = c->groups > 1 ? features <= LNT_PANEL && !lnt_depthwise_widens(c->channels, features) &&
-                                         has_planes(c, LNT_GROUP_ROWS_MIN, features)
-                                   : features <= LNT_GROUP_ROWS_FEATURES &&
+                                         is_met_whole(&c->w) && has_planes(c, LNT_GROUP_ROWS_MIN, features)
+                                   : features <= LNT_GROUP_ROWS_FEATURES && is_met_whole(&c->w) &&
                                          has_planes(c, LNT_PLANE_MIN, 3 * features) &&
                                          c->channels * lnt_volume(c->w.kernel) <= LNT_FEW_FEATURES_DEPTH;
     return few && width > 0 && lnt_dim_mul(c->channels * c->w.kernel[1], width) <= LNT_GROUP_ROWS_FLOATS;
@@ -124,7 +135,8 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 {
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
     if (lnt_conv_is_depthwise(c))
-        return planes && c->channels == 1 && has_planes(c, LNT_PLANE_MIN, LNT_PLANE_LANES)
+        return planes && c->channels == 1 && has_planes(c, LNT_PLANE_MIN, LNT_PLANE_LANES) &&
+                       (is_met_whole(&c->w) || is_met_by_halves(&c->w))
                    ? LNT_CONV_EACH
                    : LNT_CONV_DEPTHWISE;
     if (c->channels < 1 || c->features < 1)

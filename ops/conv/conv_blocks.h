@@ -16,7 +16,8 @@ enum {
     LNT_POINTS_MAX         = 64,  /* channels and features of kernels of one tap */
     LNT_DEPTHWISE_LINES    = 64,  /* of the kernel, at most */
     LNT_PLANE_MIN          = 256, /* pixels of planes that are made of each other, */
-    LNT_PLANE_LANES        = 12   /* so many to 16 lanes */
+    LNT_PLANE_LANES        = 12,  /* so many to 16 lanes, */
+    LNT_PLANE_TAPS         = 4    /* and at strides above 1 by so many taps at most along an axis */
 };
 
 /* Depthwise convolutions of planes (ops/conv/conv_planes.c). */

@@ -111,12 +111,15 @@ typedef struct lnt_stem {
 } lnt_stem;
 
 /* Rows of a plane that is made of another one, or of some, as far apart as lines of its kernel: c[r * c_row + i] =
- * clamp(sum over k < channels, l < lines, t < taps of x[k * ((lines - 1) * x_line + x_next) + (r + l) * x_line + i +
- * t * spacing] * w[(k * lines + l) * taps + t] + bias, low, high). Of x LNT_PLANE_ROWS more lines can be read, and
- * LNT_PLANE_SLACK more floats. */
+ * clamp(sum over k < channels, l < lines, t < taps of x[k * x_channel + (r + l) * x_line + i + t * spacing] *
+ * w[(k * lines + l) * taps + t] + bias, low, high). With `tap`, which says where taps of all lines stand, of
+ * x[k * x_channel + r * x_row + i + tap[l * taps + t]]. As many lines more can be read as LNT_PLANE_ROWS more rows
+ * have, and LNT_PLANE_SLACK more floats. */
 typedef struct lnt_plane {
     const float *x;
-    size_t x_next, x_line, spacing; /* x_next: from a channel's last line to the first of the next */
+    size_t x_channel, x_line, spacing;
+    const size_t *tap; /* NULL or [lines * taps] */
+    size_t x_row;
     const float *w;
     size_t channels, lines, taps;
     size_t rows, pixels;
@@ -214,6 +217,9 @@ typedef struct lnt_conv_kernels {
     void (*stem)(const lnt_stem *s);            /* columns of a pixel side by side */
     void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
     void (*plane)(const lnt_plane *p);          /* NULL but at x86's levels with vectors */
+    /* even[l * line + i] = x[l * n + 2 * i], odd[l * line + i] = x[l * n + 2 * i + 1], of n elements of each line
+     * together; where there is `plane` */
+    void (*plane_halves)(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line);
     const lnt_winograd_kernels *winograd;       /* NULL in a trimmed library without WinogradConv */
 } lnt_conv_kernels;
 

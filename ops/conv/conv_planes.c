@@ -1,8 +1,9 @@
-/* conv_planes.c — Conv of stride 1 between images in ONNX order: each plane of the output is made of one of the input,
- * or of the few of its group.
+/* conv_planes.c — Conv between images in ONNX order: each plane of the output is made of one of the input, or of the
+ * few of its group.
  *
- * The lines that a band of rows reads are copied with their padding into scratch memory. Planes are one thread's, in
- * its caches. */
+ * The lines that a band of rows reads are copied with their padding into scratch memory: at stride 2 pixels with an
+ * even index, then those with an odd one, so that what vectors of outputs meet is side by side. Planes are one
+ * thread's, in its caches. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -19,7 +20,8 @@ typedef struct planes {
     const lnt_row_kernels *row; /* NULL but of one tap: planes are scaled */
     int64_t count, bands; /* groups of all images; of a plane */
     int64_t band, line;   /* rows; floats of a line in scratch memory, */
-    int64_t lines;        /* of which a channel has so many */
+    int64_t phase, lines; /* and of each phase of it; a channel has so many lines */
+    size_t *tap;          /* of longer strides: where all taps stand, in floats */
     size_t thread_bytes;
 } planes;
 
@@ -30,14 +32,24 @@ typedef struct planes_call {
     char *scratch;
 } planes_call;
 
-/* Line y of a plane, or padding. */
-static void copy_line(const planes *p, const float *plane, int64_t y, float *to)
+/* Lines [y, y + lines) of a plane, or padding. */
+static void copy_lines(const planes *p, const float *plane, int64_t y, int64_t lines, float *to)
 {
-    const int64_t *in = p->g.w.in;
-    if (y < 0 || y >= in[1])
-        memset(to, 0, (size_t)in[2] * sizeof *to);
+    const lnt_window *w = &p->g.w;
+    const int64_t high = w->in[1], n = w->in[2], before = w->before[2], line = p->line;
+    const int64_t above = y < 0 ? lnt_least(-y, lines) : 0,
+                  end = y + lines < high ? lines : lnt_least(lines, high > y ? high - y : 0);
+    const int64_t count = end > above ? end - above : 0;
+    memset(to, 0, (size_t)(above * line) * sizeof *to);
+    if (w->stride[2] == 2)
+        p->kernels->plane_halves(plane + (y + above) * n, (size_t)n, (size_t)count,
+                                 to + above * line + before % 2 * p->phase + before / 2,
+                                 to + above * line + (before + 1) % 2 * p->phase + (before + 1) / 2,
+                                 (size_t)line);
     else
-        memcpy(to, plane + y * in[2], (size_t)in[2] * sizeof *to);
+        for (int64_t i = above; i < above + count; i++)
+            memcpy(to + i * line + before, plane + (y + i) * n, (size_t)n * sizeof *to);
+    memset(to + (above + count) * line, 0, (size_t)((lines - above - count) * line) * sizeof *to);
 }
 
 /* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at x. */
@@ -45,11 +57,13 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t lines = w->kernel[1], apart = w->dilation[1], taps = w->kernel[2], width = w->out[2],
-                  depth = p->g.channels * lines * taps;
-    lnt_plane plane = {.x_next = (size_t)((p->lines - (lines - 1) * apart) * p->line),
-                       .x_line = (size_t)(apart * p->line),
+    const int64_t lines = w->kernel[1], taps = w->kernel[2], width = w->out[2],
+                  depth = p->g.channels * lines * taps, apart = p->tap ? 1 : w->dilation[1];
+    lnt_plane plane = {.x_channel = (size_t)(p->lines * p->line),
+                       .x_line = (size_t)(w->dilation[1] * p->line),
                        .spacing = (size_t)w->dilation[2],
+                       .tap = p->tap,
+                       .x_row = (size_t)(w->stride[1] * p->line),
                        .channels = (size_t)p->g.channels,
                        .lines = (size_t)lines,
                        .taps = (size_t)taps,
@@ -75,11 +89,10 @@ static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t lines = p->lines - p->band + rows;
+    const int64_t lines = p->lines - (p->band - rows) * w->stride[1];
     const float *x = c->x + at * p->g.channels * w->in[1] * w->in[2];
     for (int64_t k = 0; k < p->g.channels && !p->row; k++, x += w->in[1] * w->in[2])
-        for (int64_t i = 0; i < lines; i++)
-            copy_line(p, x, row - w->before[1] + i, scratch + (k * p->lines + i) * p->line + w->before[2]);
+        copy_lines(p, x, row * w->stride[1] - w->before[1], lines, scratch + k * p->lines * p->line);
     make_rows(c, at, row, rows, p->row ? x + row * w->in[2] : scratch);
 }
 
@@ -110,11 +123,35 @@ static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
     return lnt_conv_finish(k, s, &none, p->store.program);
 }
 
+/* Lines in scratch memory; phases begin where vectors do, as loads of single lines are not shared. */
+static bool plan_lines(const lnt_window *w, planes *p)
+{
+    const int64_t stride = w->stride[2];
+    int64_t high, wide, beyond, floats;
+    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &high) ||
+        !lnt_mul_i64(p->band - 1, w->stride[1], &p->lines) || !lnt_add_i64(p->lines + 1, high, &p->lines) ||
+        !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &wide) || wide > INT32_MAX || w->out[2] > INT32_MAX ||
+        !lnt_mul_i64(LNT_PLANE_ROWS * w->dilation[1], w->stride[1], &beyond))
+        return false;
+    p->phase = wide / stride + stride - 1 + w->out[2];
+    p->phase = p->tap ? (int64_t)lnt_round_up((size_t)p->phase, LNT_PANEL) : p->phase;
+    p->line = stride * p->phase;
+    if (!lnt_mul_i64(p->lines, p->g.channels, &floats) || !lnt_add_i64(floats, beyond, &floats) ||
+        !lnt_mul_i64(floats, p->line, &floats) || floats > INT32_MAX)
+        return false;
+    for (int64_t t = 0; p->tap && t < lnt_volume(w->kernel); t++) {
+        const int64_t at = t % w->kernel[2] * w->dilation[2];
+        p->tap[t] =
+            (size_t)(t / w->kernel[2] * w->dilation[1] * p->line + at % stride * p->phase + at / stride);
+    }
+    p->thread_bytes = lnt_round_up((size_t)(floats + LNT_PLANE_SLACK) * sizeof(float), LNT_ALIGN);
+    return true;
+}
+
 lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
     planes *p = lnt_bind_params(site, sizeof *p);
-    int64_t floats;
     if (!p)
         return LNT_E_MEMORY;
     p->g = *g;
@@ -122,13 +159,11 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
     p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (g->channels * w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
     p->count = g->batch * g->groups;
-    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &p->lines) ||
-        !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &p->line) ||
-        !lnt_mul_i64(p->lines += p->band, g->channels, &floats) ||
-        !lnt_mul_i64(floats + LNT_PLANE_ROWS * w->dilation[1], p->line += w->out[2], &floats) ||
-        floats > INT32_MAX)
+    if (w->stride[1] * w->stride[2] > 1 &&
+        !(p->tap = lnt_bump_alloc(site->memory, (size_t)lnt_volume(w->kernel) * sizeof *p->tap, site->err)))
+        return LNT_E_MEMORY;
+    if (!plan_lines(w, p))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
-    p->thread_bytes = lnt_round_up((size_t)(floats + LNT_PLANE_SLACK) * sizeof(float), LNT_ALIGN);
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
     if (!LNT_TRIMMED && g->channels * lnt_volume(w->kernel) == 1 && w->out[1] == w->in[1] &&
         w->out[2] == w->in[2] && p->store.low == -INFINITY && p->store.high == INFINITY)

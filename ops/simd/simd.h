@@ -274,6 +274,23 @@ LNT_INLINE vf v_lanes(vf x, vi at)
 #endif
 }
 
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2)
+/* Lanes of a and b with an even index, and those with an odd one. */
+LNT_INLINE void v_halves(vf a, vf b, vf halves[2])
+{
+#if defined(LNT_SIMD_AVX512)
+    const __m512i even = (__m512i)((vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} * 2);
+    halves[0] = (vf)_mm512_permutex2var_ps((__m512)a, even, (__m512)b);
+    halves[1] = (vf)_mm512_permutex2var_ps((__m512)a, (__m512i)((vi)even + 1), (__m512)b);
+#else
+    const __m256 even = _mm256_shuffle_ps((__m256)a, (__m256)b, 0x88),
+                 odd = _mm256_shuffle_ps((__m256)a, (__m256)b, 0xdd);
+    halves[0] = (vf)_mm256_permute4x64_pd((__m256d)even, 0xd8);
+    halves[1] = (vf)_mm256_permute4x64_pd((__m256d)odd, 0xd8);
+#endif
+}
+#endif
+
 /* Lane i is p[at[i]], 0 <= at[i] < min(n, LNT_VL); memory past p[n] is not touched. */
 LNT_INLINE vf v_pick(const float *p, unsigned n, vi at)
 {

@@ -32,6 +32,11 @@ CASES = {
     "a line to one": ("Conv", 1, 1, (700,), 31, 1, 1, 1),
     "planes times factors": ("Conv", 20, 20, (67, 64), 1, 1, 3, 20),
     "planes times two factors": ("Conv", 6, 12, (17, 16), 1, 1, 2, 6),
+    "planes, stride of two": ("Conv", 9, 9, (57, 56), 3, 2, 1, 9),
+    "planes, stride of two, dilated": ("Conv", 6, 6, (64, 63), 3, 2, 2, 6),
+    "planes, stride of two, of three each": ("Conv", 4, 12, (41, 61), 2, 2, 1, 4),
+    "planes, every fourth": ("Conv", 10, 10, (40, 64), 1, 2, 1, 10),
+    "narrow planes, stride of two": ("Conv", 6, 6, (70, 27), 4, 2, 1, 6),
     "points, transposed": ("ConvTranspose", 16, 5, (9, 33), 1, 1, 1, 1),
     "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
 }
