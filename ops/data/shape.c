@@ -181,31 +181,49 @@ typedef struct range_params {
     double first, step;
 } range_params;
 
+/* n integers from start on, delta apart: 16 bytes of them at a time. */
+#define COUNT_UP(T)                                                                                          \
+    static void count_up_##T(T *to, int64_t n, T start, T delta)                                             \
+    {                                                                                                        \
+        typedef T strip __attribute__((vector_size(16)));                                                    \
+        const int64_t lanes = sizeof(strip) / sizeof(T);                                                     \
+        T few[sizeof(strip) / sizeof(T)];                                                                    \
+        strip x;                                                                                             \
+        for (int64_t i = 0; i < lanes; i++)                                                                  \
+            few[i] = (T)(start + (T)i * delta);                                                              \
+        memcpy(&x, few, sizeof x);                                                                           \
+        for (; n >= lanes; n -= lanes, to += lanes, x += (T)(delta * lanes))                                 \
+            memcpy(to, &x, sizeof x);                                                                        \
+        memcpy(few, &x, sizeof few);                                                                         \
+        memcpy(to, few, (size_t)n * sizeof *to);                                                             \
+    }
+COUNT_UP(uint64_t)
+COUNT_UP(uint32_t)
+COUNT_UP(uint16_t)
+
 static lnt_status run_range(lnt_kernel *k, const lnt_step *s)
 {
     const range_params *p = s->params;
     void *out = lnt_out(k, s, 0);
     const int64_t n = s->out[0]->dims[0];
     float *to = out;
-    uint64_t x = (uint64_t)p->start, delta = (uint64_t)p->delta;
-#define LINE(dtype, type)                                                                                    \
-    case LNT_##dtype:                                                                                        \
-        for (int64_t i = 0; i < n; i++, x += delta)                                                          \
-            ((type *)out)[i] = (type)x;                                                                      \
-        break;
+    double *wide = out;
     switch (p->dtype) {
-        LINE(INT64, uint64_t)
-        LINE(INT32, uint32_t)
-        LINE(INT16, uint16_t)
+    case LNT_INT64: count_up_uint64_t(out, n, (uint64_t)p->start, (uint64_t)p->delta); break;
+    case LNT_INT32: count_up_uint32_t(out, n, (uint32_t)p->start, (uint32_t)p->delta); break;
+    case LNT_INT16: count_up_uint16_t(out, n, (uint16_t)p->start, (uint16_t)p->delta); break;
     case LNT_FLOAT: /* counted by a double: no conversions wait for one another */
         for (double i = 0; i < (double)n; i++)
             *to++ = (float)(p->first + i * p->step);
+        break;
+    case LNT_DOUBLE:
+        for (double i = 0; i < (double)n; i++)
+            *wide++ = p->first + i * p->step;
         break;
     default:
         for (int64_t i = 0; i < n; i++)
             lnt_store_number(p->dtype, out, i, p->first + (double)i * p->step);
     }
-#undef LINE
     return LNT_OK;
 }
 
