@@ -120,7 +120,7 @@ typedef struct topk_params {
     find_fn find;          /* NULL: none */
     int64_t near;          /* elements looked at by their keys before others are found as candidates */
     int64_t room, scratch; /* entries and bytes of one thread */
-    uint64_t flip;         /* all ones for the largest */
+    uint64_t flip;         /* ones for the largest, of a float's key 32 */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
     const lnt_row_kernels *abreast; /* what columns are looked at side by side with, else NULL */
     const lnt_typed_kernels *typed; /* where that is for the largest of each alone, else NULL */
@@ -164,8 +164,12 @@ static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 static __attribute__((noinline)) int64_t next_keys(const topk_params *p, const char *data, int64_t i,
                                                    int64_t end, uint64_t *key)
 {
-    const int64_t n = lnt_least(CHUNK, end - i);
-    keys_of[p->dtype](data + i * p->step * p->size, p->step, n, p->flip, key);
+    const int64_t n = lnt_least(CHUNK, end - i),
+                  whole = HAS_ABREAST && p->row && p->row->order_keys ? n & -8 : 0;
+    const char *from = data + i * p->step * p->size;
+    if (whole > 0)
+        p->row->order_keys((const float *)(const void *)from, whole, p->flip != 0, (int64_t *)key);
+    keys_of[p->dtype](from + whole * p->size, p->step, n - whole, p->flip, key + whole);
     return n;
 }
 
@@ -515,7 +519,8 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->columns = p->inner > 1 && p->n > 0 ? TURNED_BYTES / (p->n * p->size) : 0;
     if (p->columns < FEW_COLUMNS)
         p->columns = 0;
-    p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
+    if (lnt_attr_i(site->node, "largest", 1))
+        p->flip = p->dtype == LNT_FLOAT ? UINT32_MAX : UINT64_MAX;
     if (p->k == 1 && p->flip && p->n <= INT32_MAX && (p->dtype == LNT_FLOAT || p->dtype == LNT_DOUBLE))
         p->typed = site->kernels->typed;
     if (HAS_ABREAST && site->kernels->row->insert_columns && p->n > 0 &&
@@ -532,9 +537,9 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     /* Replacing takes about k log(n / k) new entries, each moved log(k) times, and k before; counting looks at all
      * elements, and at its counters, many in a turn. All elements are not counted, and few are all sorted. */
     p->by_digits =
-        p->k > 0 && (p->k == p->n || p->k * (bits_of((uint64_t)(p->n / p->k)) + 1) * bits_of((uint64_t)p->k) >
-                                         3 * p->n + COUNTERS / 4);
-    p->room = p->k * (p->abreast ? p->width : 2);
+        p->k > 0 && p->k < p->n &&
+        (p->k * (bits_of((uint64_t)(p->n / p->k)) + 1) * bits_of((uint64_t)p->k) > 3 * p->n + COUNTERS / 4);
+    p->room = p->k * (p->abreast ? p->width : 1 + (p->k < p->n));
     if (p->by_digits && !p->abreast)
         p->room = p->n <= NOT_COUNTED ? p->n : lnt_least(p->n, p->k + p->k / 2 + 64);
     p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * 2 + APART, LNT_ALIGN);

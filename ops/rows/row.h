@@ -63,8 +63,8 @@ typedef struct lnt_row_kernels {
     void (*rotate_halves)(const float *x, const float *c, const float *s, float *y, int64_t n);
     /* index of the first element that is above limit (below it, where least), or NaN; n if there is none */
     int64_t (*first_beyond)(const float *x, int64_t n, float limit, bool least);
-    /* Numbers that compare as the floats do, all NaNs above them, for the largest the other way round; n is a multiple
-     * of 8. With insert_columns only. */
+    /* Their keys (ops/data/order.h), for the largest the other way round, in 32 bits; n is a multiple of 8. With
+     * insert_columns only. */
     void (*order_keys)(const float *x, int64_t n, bool largest, int64_t *key);
     /* Into a list of the k smallest keys and their indices for each of n columns, a multiple of 8: x[c] to that of
      * column c, behind keys that equal it. Entry i of column c is at i * n + c, and there are `have` so far. NULL where

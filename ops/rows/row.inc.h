@@ -470,17 +470,19 @@ static inline vl select_longs(vl mask, vl a, vl b)
     return (a & mask) | (b & ~mask);
 }
 
-/* Their bits as integers, but in the order of negative ones. */
+/* Their bits as integers, but in the order of negative ones, those below the others. */
 static void order_keys(const float *x, int64_t n, bool largest, int64_t *key)
 {
     typedef int32_t half __attribute__((vector_size(LNT_VL * 2)));
+    typedef uint32_t unsigned_half __attribute__((vector_size(LNT_VL * 2)));
     const half none = {0}, magnitude = none + INT32_MAX, infinity = none + 0x7f800000;
     for (int64_t i = 0; i < n; i += VL / 2) {
         half bits;
         memcpy(&bits, x + i, sizeof bits);
         const half is_nan = (bits & magnitude) > infinity, is_zero = (bits & magnitude) == none;
         const half ordered = ((bits ^ (bits >> 31 & magnitude)) & ~is_zero & ~is_nan) | (is_nan & magnitude);
-        store_longs(key + i, __builtin_convertvector(largest ? ~ordered : ordered, vl));
+        store_longs(key + i,
+                    __builtin_convertvector((unsigned_half)((largest ? ~ordered : ordered) ^ INT32_MIN), vl));
     }
 }
 
