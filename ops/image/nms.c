@@ -14,7 +14,7 @@ typedef struct nms {
     float floor; /* scores must be above */
 } nms;
 
-enum { Y0, X0, Y1, X1, AREA, FIELDS, LANES = 4 };
+enum { Y0, X0, Y1, X1, AREA, FIELDS, LANES = 4, SAMPLES = 32 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t truths __attribute__((vector_size(LANES * sizeof(float))));
 
@@ -115,22 +115,65 @@ static void sift_down(uint64_t *heap, int64_t n, int64_t i)
     heap[i] = moved;
 }
 
-/* Selects in one class. Returns the number of boxes. */
+/* A heap of the boxes whose scores are above one bound and not above another, NAN for none. Returns their number. */
+static int64_t make_heap(const float *scores, int64_t n_boxes, float above, float most, uint64_t *heap)
+{
+    const lanes none = {0};
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_boxes; i += LANES) {
+        lanes score = none + NAN;
+        if (i + LANES <= n_boxes)
+            memcpy(&score, scores + i, sizeof score);
+        else
+            memcpy(&score, scores + i, (size_t)(n_boxes - i) * sizeof *scores);
+        const truths found = (score == score) & ~(score <= above) & ~(score > most);
+        int32_t each[LANES];
+        memcpy(each, &found, sizeof each);
+        for (int64_t j = 0; j < LANES; j++) {
+            heap[n] = (uint64_t)(i + j);
+            n -= each[j];
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        heap[i] = key_of(scores[heap[i]], (uint32_t)heap[i]);
+    for (int64_t i = n / 2; i-- > 0;)
+        sift_down(heap, n, i);
+    return n;
+}
+
+/* A score that about `wanted` are above, by SAMPLES of them; the floor where those are too many to leave others. */
+static float find_pivot(const float *scores, int64_t n, float floor, int64_t wanted)
+{
+    float largest[SAMPLES / 2 + 1];
+    const int64_t apart = n / SAMPLES, rank = wanted < n / 2 ? wanted * SAMPLES / n : SAMPLES;
+    if (rank >= SAMPLES / 2 || apart < 2)
+        return floor;
+    for (int64_t i = 0; i <= rank; i++)
+        largest[i] = isnan(floor) ? -INFINITY : floor;
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        int64_t at = rank + 1;
+        for (; at > 0 && largest[at - 1] < scores[i * apart]; at--)
+            largest[at] = largest[at - 1];
+        largest[at] = scores[i * apart];
+    }
+    return largest[rank];
+}
+
+/* Selects in one class. Returns the number of boxes. The better ones are in a heap of their own, which most often is
+ * not used up. */
 static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, const selection *s)
 {
     const float *scores = m->scores + (batch * m->classes + class) * m->n;
-    const int64_t n_boxes = m->n;
-    const float floor = m->has_floor ? m->floor : NAN; /* that nothing is below */
-    uint64_t *heap = s->heap;
-    int64_t n = 0, n_selected = 0;
-    for (int64_t i = 0; i < n_boxes; i++) {
-        const float score = scores[i];
-        heap[n] = key_of(score, (uint32_t)i);
-        n += (score == score) & !(score <= floor);
-    }
-    for (int64_t i = n / 2; i-- > 0;)
-        sift_down(s->heap, n, i);
-    while (n > 0 && n_selected < m->most) {
+    const float floor = m->has_floor ? m->floor : NAN;
+    float pivot = find_pivot(scores, m->n, floor, lnt_least(m->most, m->n) * 2);
+    int64_t n = make_heap(scores, m->n, pivot, NAN, s->heap), n_selected = 0;
+    while (n_selected < m->most) {
+        if (n == 0 && !isnan(pivot)) {
+            n = make_heap(scores, m->n, floor, pivot, s->heap);
+            pivot = NAN;
+        }
+        if (n == 0)
+            break;
         const int64_t best = box_of(s->heap[0]);
         float box[FIELDS];
         read_box(m, batch, best, box);

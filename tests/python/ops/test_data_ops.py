@@ -446,7 +446,7 @@ def gen_center_crop_pad(rng):
 
 
 def gen_non_max_suppression(rng):
-    batch, classes, n = int(rng.integers(1, 5)), int(rng.integers(1, 5)), int(rng.integers(1, pick(rng, [12, 90])))
+    batch, classes, n = int(rng.integers(1, 5)), int(rng.integers(1, 5)), int(rng.integers(1, pick(rng, [12, 90, 200])))
     corners = rng.random((batch, n, 2, 2)).astype(np.float32)
     boxes = np.concatenate([corners[:, :, 0], corners[:, :, 0] + corners[:, :, 1]], -1)
     scores = (rng.permutation(batch * classes * n).astype(np.float32) / 8).reshape(batch, classes, n)
