@@ -755,26 +755,42 @@ static __attribute__((noinline)) void byte_lines(char *dst, int64_t dst_step, co
 }
 
 #if defined(__SSE2__) && !LNT_TRIMMED
-/* Bytes that three lines of dst take in turns, in whole vectors; how many of one line that were. A round moves each
- * byte a part of the way: after four there are 16 of each line. */
-static int64_t take_apart_threes(char *dst, int64_t dst_step, const char *src, int64_t n)
-{
-#define UPPER(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)
-    vector_uint8_t v[3];
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        memcpy(v, src + 3 * i, sizeof v);
-        for (int round = 0; round < 4; round++) {
-            const vector_uint8_t first = v[0], middle = v[1];
-            v[0] = LOW_uint8_t(first, UPPER(middle));
-            v[1] = LOW_uint8_t(UPPER(first), v[2]);
-            v[2] = LOW_uint8_t(middle, UPPER(v[2]));
-        }
-        for (int line = 0; line < 3; line++)
-            memcpy(dst + line * dst_step + i, &v[line], 16);
+/* Units that three lines of dst take in turns, in whole vectors; how many of one line that were. A round moves each
+ * unit a part of the way: after all there is a vector of each line. */
+#define TAKE_APART(T, LANES, ROUNDS)                                                                         \
+    static int64_t take_apart_##T(char *dst, int64_t dst_step, const char *src, int64_t n)                   \
+    {                                                                                                        \
+        vector_##T v[3];                                                                                     \
+        int64_t i = 0;                                                                                       \
+        for (; i + LANES <= n; i += LANES) {                                                                 \
+            const char *from = src + 3 * i * (int64_t)sizeof(T);                                             \
+            _Pragma("GCC unroll 3") for (int j = 0; j < 3; j++) memcpy(&v[j], from + 16 * j, 16);            \
+            _Pragma("GCC unroll 4") for (int round = 0; round < ROUNDS; round++)                             \
+            {                                                                                                \
+                const vector_##T first = v[0], middle = v[1];                                                \
+                v[0] = LOW_##T(first, UPPER(middle));                                                        \
+                v[1] = LOW_##T(UPPER(first), v[2]);                                                          \
+                v[2] = LOW_##T(middle, UPPER(v[2]));                                                         \
+            }                                                                                                \
+            _Pragma("GCC unroll 3") for (int line = 0; line < 3; line++)                                     \
+                memcpy(dst + line * dst_step + i * (int64_t)sizeof(T), &v[line], 16);                        \
+        }                                                                                                    \
+        return i;                                                                                            \
     }
+#define UPPER(x) ((__typeof__(x))__builtin_shufflevector((vector_uint64_t)(x), (vector_uint64_t)(x), 1, 1))
+TAKE_APART(uint8_t, 16, 4)
+TAKE_APART(uint16_t, 8, 3)
+TAKE_APART(uint32_t, 4, 2)
 #undef UPPER
-    return i;
+
+static int64_t take_apart_threes(char *dst, int64_t dst_step, const char *src, int64_t n, int64_t unit)
+{
+    switch (unit) {
+    case 1: return take_apart_uint8_t(dst, dst_step, src, n);
+    case 2: return take_apart_uint16_t(dst, dst_step, src, n);
+    case 4: return take_apart_uint32_t(dst, dst_step, src, n);
+    default: return 0;
+    }
 }
 #endif
 
@@ -796,10 +812,11 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
         return;
     }
 #if defined(__SSE2__) && !LNT_TRIMMED
-    if (rows == 3 && c->unit == 1 && src_step == 1 && c->src[c->rank - 1] == 3 && c->dst[c->rank - 1] == 1) {
-        const int64_t done = take_apart_threes(dst, dst_step, src, n);
-        dst += done;
-        src += 3 * done;
+    if (rows == 3 && src_step == c->unit && c->src[c->rank - 1] == 3 * c->unit &&
+        c->dst[c->rank - 1] == c->unit) {
+        const int64_t done = take_apart_threes(dst, dst_step, src, n, c->unit);
+        dst += done * c->unit;
+        src += 3 * done * c->unit;
         n -= done;
     }
 #endif
