@@ -12,15 +12,15 @@
 
 /* Neighboring columns run along the axis together: up to COLUMNS, and where threads share them at least
  * FEW, so that memory is still read in long pieces; from caches, which x86 fills ahead within a page, pieces are
- * pages, or one thread would ask for what another is writing. Along the innermost axis sequences are neighbors once
- * they are transposed, so many and so many steps of them at a time. */
+ * pages, or one thread would ask for what another is writing. Along the innermost axis so many sequences are an item of
+ * work. Columns that are done one by one are so many at once, as a sum waits for the one before. */
 enum {
     COLUMNS = 2048,
     FEW = 256,
     FEW_COLUMNS = 16,
     FEW_BYTES = 64 /* no vectors' worth */,
-    SEQUENCES = 64,
-    STEPS = 16
+    SEQUENCES = 16,
+    ABREAST = 4
 };
 #if defined(__x86_64__)
 enum { PAGE = 4096, NEAR = 1024 * 1024 /* bytes */ };
@@ -30,7 +30,8 @@ enum { PAGE = 0, NEAR = 0 };
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
-    int64_t columns; /* neighbors, at most COLUMNS */
+    int64_t columns; /* at most COLUMNS */
+    int64_t apart;   /* distance between them */
     bool exclusive;
 } walk;
 
@@ -65,20 +66,35 @@ CUMULATE_STRIPS(uint32_t)
 CUMULATE_STRIPS(uint64_t)
 
 /* start: an exclusive result of nothing; none: what leaves any element as it is, -0 too; strips: columns that are done
- * in vectors. */
-#define CUMULATE(NAME, DT, T, C, load, store, start, none, OP, strips)                                       \
-    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
+ * in vectors; abreast: others that are so at once. */
+#define CUMULATE(NAME, DT, T, C, load, store, start, none, OP, strips, abreast)                              \
+    static inline                                                                                            \
+        __attribute__((always_inline)) void NAME##_some_##DT(const walk *w, const T *x, T *y, int64_t some)  \
     {                                                                                                        \
-        for (int64_t c = strips; c < w->columns; c++) {                                                      \
-            const T *x = (const T *)src + c;                                                                 \
-            T *y = (T *)dst + c;                                                                             \
-            C sum = w->exclusive ? (C)start : (C)none;                                                       \
-            for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step) {                                 \
-                const C next = sum OP load(*x);                                                              \
-                *y = store((w->exclusive ? sum : next));                                                     \
-                sum = next;                                                                                  \
+        const int64_t step = w->step, apart = w->apart, first = w->exclusive;                                \
+        C sum[ABREAST];                                                                                      \
+        _Pragma("GCC unroll 4") for (int64_t c = 0; c < some; c++)                                           \
+        {                                                                                                    \
+            sum[c] = first ? (C)start : (C)none;                                                             \
+            if (first)                                                                                       \
+                y[c * apart] = store(sum[c]);                                                                \
+        }                                                                                                    \
+        y += first * step;                                                                                   \
+        for (int64_t i = w->n - first; i > 0; i--, x += step, y += step) {                                   \
+            _Pragma("GCC unroll 4") for (int64_t c = 0; c < some; c++)                                       \
+            {                                                                                                \
+                sum[c] = sum[c] OP load(x[c * apart]);                                                       \
+                y[c * apart] = store(sum[c]);                                                                \
             }                                                                                                \
         }                                                                                                    \
+    }                                                                                                        \
+    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
+    {                                                                                                        \
+        int64_t c = w->apart == 1 ? strips : 0;                                                              \
+        for (; abreast > 1 && c + abreast <= w->columns; c += abreast)                                       \
+            NAME##_some_##DT(w, (const T *)src + c * w->apart, (T *)dst + c * w->apart, abreast);            \
+        for (; c < w->columns; c++)                                                                          \
+            NAME##_some_##DT(w, (const T *)src + c * w->apart, (T *)dst + c * w->apart, 1);                  \
     }
 #define STRIPS_FLOAT sum_strips_float(w, src, dst)
 #define STRIPS_DOUBLE sum_strips_double(w, src, dst)
@@ -87,8 +103,8 @@ CUMULATE_STRIPS(uint64_t)
 #define STRIPS_UINT32 sum_strips_uint32_t(w, src, dst)
 #define STRIPS_UINT64 sum_strips_uint64_t(w, src, dst)
 #define X(DT, T, C, load, store, comparable)                                                                 \
-    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +, STRIPS_##DT)                                            \
-    CUMULATE(product, DT, T, C, load, store, 1, 1, *, 0)
+    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +, STRIPS_##DT, (sizeof(T) < 4 ? 1 : ABREAST))             \
+    CUMULATE(product, DT, T, C, load, store, 1, 1, *, 0, 1)
 LNT_WRAPPING_LIST(X)
 #undef X
 
@@ -106,7 +122,6 @@ typedef struct cumulative_job {
     char *dst;
     int64_t n, inner, size;       /* extent, elements behind the axis, bytes of one */
     int64_t width, blocks, outer; /* columns at once, and how often that is; positions before the axis */
-    bool turns;                   /* SEQUENCES along the innermost axis are transposed */
 } cumulative_job;
 
 /* out = in[0] OP in[1] at the level's speed; out may be in[1]. */
@@ -131,7 +146,8 @@ static void combine(const cumulative_params *p, const lnt_typed_args *a)
 }
 
 /* Row by row; where it is exclusive dst is not src. */
-static void cumulate_rows(const cumulative_params *p, const walk *w, int64_t size, const char *src, char *dst)
+static __attribute__((noinline)) void cumulate_rows(const cumulative_params *p, const walk *w, int64_t size,
+                                                    const char *src, char *dst)
 {
     const int64_t step = w->step * size;
     lnt_typed_args row = {.n = w->columns};
@@ -149,42 +165,25 @@ static void cumulate_rows(const cumulative_params *p, const walk *w, int64_t siz
     }
 }
 
-/* rows sequences of n elements side by side, STEPS at a time: columns of a transposed block between whose rows the last
- * results of the block before stand. */
-static void cumulate_turned(const cumulative_job *job, const char *src, char *dst, int64_t rows)
-{
-    _Alignas(64) char turned[(STEPS + 2) * SEQUENCES * sizeof(uint64_t)];
-    const cumulative_params *p = job->p;
-    const int64_t size = job->size, line = rows * size, behind = p->reverse ? -1 : 1;
-    LNT_ASSERT(rows > 0 && rows <= SEQUENCES && size <= (int64_t)sizeof(uint64_t));
-    for (int64_t done = 0; done < job->n; done += STEPS) {
-        const int64_t steps = lnt_least(STEPS, job->n - done), carried = done > 0;
-        const int64_t at = (p->reverse ? job->n - done - steps : done) * size;
-        char *block = turned + line, *first = p->reverse ? block + (steps - 1) * line : block;
-        char *last = first + (steps - 1) * behind * line;
-        lnt_turn_apart(block, line, src + at, job->n * size, rows, steps, (size_t)size);
-        first -= carried * behind * line;
-        cumulate_rows(p, &(walk){steps + carried, behind * rows, rows, false}, size, first, first);
-        lnt_turn_apart(dst + at, job->n * size, block, line, steps, rows, (size_t)size);
-        const int64_t next = lnt_least(STEPS, job->n - done - steps);
-        if (next > 0)
-            memcpy(p->reverse ? turned + (next + 1) * line : turned, last, (size_t)line);
-    }
-}
-
+/* Columns side by side, or sequences along the innermost axis. */
 static void cumulate_block(const cumulative_job *job, int64_t item)
 {
     const cumulative_params *p = job->p;
     const int64_t column = item % job->blocks * job->width;
     int64_t first = item / job->blocks * job->n * job->inner + column;
-    walk w = {job->n, job->inner, lnt_least(job->inner - column, job->width), p->exclusive};
+    walk w = {job->n, job->inner, lnt_least(job->inner - column, job->width), 1, p->exclusive};
+    if (job->inner == 1) {
+        first = item * SEQUENCES * job->n;
+        w.columns = lnt_least(job->outer - item * SEQUENCES, SEQUENCES);
+        w.apart = job->n;
+    }
     if (p->reverse) {
         first += (job->n - 1) * job->inner;
         w.step = -w.step;
     }
     const char *src = job->src + first * job->size;
     char *dst = job->dst + first * job->size;
-    if (w.columns >= FEW_COLUMNS || w.columns * job->size >= FEW_BYTES)
+    if (job->inner > 1 && (w.columns >= FEW_COLUMNS || w.columns * job->size >= FEW_BYTES))
         cumulate_rows(p, &w, job->size, src, dst);
     else
         p->run(&w, src, dst);
@@ -194,14 +193,8 @@ static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64
 {
     (void)k;
     (void)thread;
-    const cumulative_job *job = arg;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t row = item * SEQUENCES, at = row * job->n * job->size;
-        if (job->turns)
-            cumulate_turned(job, job->src + at, job->dst + at, lnt_least(SEQUENCES, job->outer - row));
-        else
-            cumulate_block(job, item);
-    }
+    for (int64_t item = begin; item < end; item++)
+        cumulate_block(arg, item);
     return LNT_OK;
 }
 
@@ -228,8 +221,7 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
     job.width = share < FEW ? FEW : share < COLUMNS && !whole ? share : COLUMNS;
     job.width = job.width < job.inner ? job.width : job.inner;
     job.blocks = (job.inner + job.width - 1) / job.width;
-    job.turns = job.inner == 1 && job.outer >= FEW_COLUMNS && !job.p->exclusive;
-    const int64_t together = job.turns ? SEQUENCES : 1;
+    const int64_t together = job.inner == 1 ? SEQUENCES : 1;
     return lnt_parallel(k, (job.outer * job.blocks + together - 1) / together,
                         lnt_grain(job.n * job.width * job.size * together), cumulate_blocks, &job);
 }
@@ -270,7 +262,7 @@ static lnt_status bind_cumulative(lnt_site *site, lnt_typed_row row)
     p->product = row == LNT_TYPED_Mul;
     p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
     p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
-    run(&(walk){1, 0, 1, true}, &p->start, &p->start);
+    run(&(walk){1, 0, 1, 1, true}, &p->start, &p->start);
     if (!p->exclusive)
         lnt_bind_in_place(site, 0, 0);
     site->step->run = run_cumulative;
