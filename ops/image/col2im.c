@@ -69,9 +69,10 @@ static add_fn add_of(lnt_dtype dtype)
     }
 }
 
+/* Where b is 1, as it most often is, dividing is waited for in vain. */
 static int64_t ceil_div(int64_t a, int64_t b)
 {
-    return a > 0 ? (a - 1) / b + 1 : 0;
+    return a <= 0 ? 0 : b == 1 ? a : (a - 1) / b + 1;
 }
 
 /* Next position of an odometer over [low, high); false when all have been. */
@@ -126,7 +127,7 @@ static void add_lines(const col2im_params *p, const float *columns, float *image
         const int64_t n = lnt_least(p->image[1] - origin, p->blocks[1]) - low;
         for (int64_t y = 0; y < p->image[0] && n > 0; y++) {
             const int64_t last = y + p->pad[0], first = ceil_div(last - p->blocks[0] + 1, apart);
-            const int64_t taps = lnt_least(p->block[0], last / apart + 1) - first;
+            const int64_t taps = lnt_least(p->block[0], ceil_div(last + 1, apart)) - first;
             const float *from = columns + first * down + last * p->blocks[1] + low;
             if (taps > 0)
                 p->row->add_scaled(image + y * p->image[1] + origin + low, from, down, one, taps, n);

@@ -298,26 +298,36 @@ ACROSS(multiply, (a * v))
 ACROSS(max_to, v_max_or_nan(a, v))
 ACROSS(min_to, v_min_or_nan(a, v))
 
-/* Four vectors at a time. The last of them end where the row does: columns that two have get the same sum from both. */
+/* So many vectors of a row of more than one. The last of them end where the row does: columns that two have get the
+ * same sum from both. */
+static inline __attribute__((always_inline)) void add_some_scaled(float *acc, const float *x, int64_t step,
+                                                                  const float *factor, int64_t rows,
+                                                                  int64_t n, const int some)
+{
+    const int64_t last = n - VL;
+    int64_t at[4];
+    vf sum[4];
+    UNROLL_FOR(4, int j = 0; j < some; j++) {
+        at[j] = j * VL < last ? j * VL : last;
+        sum[j] = v_load(acc + at[j]);
+    }
+    for (int64_t r = 0; r < rows; r++, x += step) {
+        const vf f = v_splat(factor[r]);
+        UNROLL_FOR(4, int j = 0; j < some; j++)
+            sum[j] = v_fma(v_load(x + at[j]), f, sum[j]);
+    }
+    UNROLL_FOR(4, int j = 0; j < some; j++)
+        v_store(acc + at[j], sum[j]);
+}
+
 static void add_scaled(float *acc, const float *x, int64_t step, const float *factor, int64_t rows, int64_t n)
 {
     int64_t i = 0;
-    for (; i + VL < n; i += 4 * VL) {
-        const float *from = x + i;
-        const int64_t last = n - i - VL;
-        int64_t at[4];
-        vf sum[4];
-        UNROLL_FOR(4, int j = 0; j < 4; j++) {
-            at[j] = j * VL < last ? j * VL : last;
-            sum[j] = v_load(acc + i + at[j]);
-        }
-        for (int64_t r = 0; r < rows; r++, from += step) {
-            const vf f = v_splat(factor[r]);
-            UNROLL_FOR(4, int j = 0; j < 4; j++)
-                sum[j] = v_fma(v_load(from + at[j]), f, sum[j]);
-        }
-        UNROLL_FOR(4, int j = 0; j < 4; j++)
-            v_store(acc + i + at[j], sum[j]);
+    for (; i + 2 * VL < n; i += 4 * VL)
+        add_some_scaled(acc + i, x + i, step, factor, rows, n - i, 4);
+    if (i + VL < n) {
+        add_some_scaled(acc + i, x + i, step, factor, rows, n - i, 2);
+        return;
     }
     if (i < n) {
         const unsigned left = (unsigned)(n - i);
