@@ -25,15 +25,17 @@ typedef struct combination {
     reduction how;
 } combination;
 
-/* A NaN on either side stays. Sums and products are those of type U, in which they do not overflow. */
+/* A NaN on either side stays; which of two numbers is larger is no guess of a branch. Sums and products are those of
+ * type U, in which they do not overflow. */
 #define COMBINE(T, U)                                                                                        \
     static inline T combine_##T(reduction how, T x, T y)                                                     \
     {                                                                                                        \
+        const T least = y < x ? y : x, most = y > x ? y : x;                                                 \
         switch (how) {                                                                                       \
         case REDUCE_ADD: return (T)((U)x + (U)y);                                                            \
         case REDUCE_MUL: return (T)((U)x * (U)y);                                                            \
-        case REDUCE_MIN: return y < x || y != y ? y : x;                                                     \
-        default: return y > x || y != y ? y : x;                                                             \
+        case REDUCE_MIN: return y != y ? y : least;                                                          \
+        default: return y != y ? y : most;                                                                   \
         }                                                                                                    \
     }                                                                                                        \
     static void each_##T(reduction how, char *dst, const int64_t *at, const char *src, int64_t n)            \
@@ -44,6 +46,7 @@ typedef struct combination {
             to[at[i]] = combine_##T(how, to[at[i]], from[i]);                                                \
     }
 COMBINE(float, float)
+COMBINE(double, double)
 COMBINE(int64_t, uint64_t)
 
 #define HALVES(name, load, store)                                                                            \
@@ -78,7 +81,10 @@ static lnt_status read_reduction(lnt_site *site, combination *c)
                                         : row->max_to;
     else if (dtype < LNT_TYPED_DTYPES)
         c->loop = site->kernels->typed->loop[(dtype == LNT_BOOL ? of_bool : rows)[how]][dtype];
-    c->each = dtype == LNT_FLOAT ? each_float : dtype == LNT_INT64 ? each_int64_t : NULL;
+    c->each = dtype == LNT_FLOAT    ? each_float
+              : dtype == LNT_DOUBLE ? each_double
+              : dtype == LNT_INT64  ? each_int64_t
+                                    : NULL;
     c->halves = dtype == LNT_FLOAT16 ? float16 : dtype == LNT_BFLOAT16 ? bfloat16 : NULL;
     return c->loop || c->floats || c->halves ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
 }
