@@ -25,6 +25,7 @@ typedef enum lnt_reduce_finish {
 
 typedef struct lnt_reduce {
     const lnt_row_kernels *row;
+    const lnt_kernels *kernels;
     const lnt_cells *cells;
     lnt_dtype dtype;
     unsigned kind, finish;
@@ -43,7 +44,6 @@ typedef struct lnt_reduce {
     int64_t n_kept;          /* items of kept */
     int64_t count;           /* elements reduced to one */
     /* Of reduce_typed.c: */
-    const lnt_kernels *kernels;
     lnt_dtype wide;      /* that elements are converted to, as a rule their own */
     lnt_typed_fn before; /* done to each of them before they meet, with itself as second operand; or NULL */
     lnt_typed_fn loop;   /* two rows to one */
@@ -63,6 +63,9 @@ static inline int64_t lnt_reduce_base(const lnt_reduce *p, int64_t o, int64_t co
 {
     return lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->rows : 1);
 }
+
+/* `lines` rows of p->inner elements of a size become columns. */
+void lnt_reduce_turn(const lnt_reduce *p, void *columns, const void *rows, int64_t lines, size_t size);
 
 /* Results of rows that were turned, n elements of p->dtype, in the order of the output. */
 void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n);
