@@ -466,6 +466,15 @@ void lnt_turn(void *dst, int64_t dst_step, const void *src, int64_t src_step, in
     lnt_turn_apart(dst, dst_step * size, src, src_step * size, rows, columns, unit);
 }
 
+void lnt_turn_by(lnt_turn_fn turn, void *dst, int64_t dst_step, const void *src, int64_t src_step,
+                 int64_t rows, int64_t columns, size_t unit)
+{
+    if (unit == 4)
+        turn(dst, dst_step * 4, src, src_step * 4, columns, rows);
+    else
+        lnt_turn(dst, dst_step, src, src_step, rows, columns, unit);
+}
+
 /* ---- at bind ---- */
 
 void lnt_copy_begin(lnt_copy *c, size_t element)

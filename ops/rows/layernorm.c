@@ -44,6 +44,7 @@ static const operands family[] = {
 
 typedef struct norm {
     const lnt_row_kernels *row;
+    lnt_turn_fn turn;
     const operands *operands;
     int64_t rows, n, skip_rows;
     unsigned rank;
@@ -67,7 +68,7 @@ static void moments_of_short(const norm *p, const float *x, int64_t w, float *mo
     float turned[TAILED * TOGETHER];
     const int64_t size = p->n * w;
     const float part = 1 / (float)p->n;
-    lnt_turn(turned, w, x, p->n, w, p->n, sizeof *x);
+    lnt_turn_by(p->turn, turned, w, x, p->n, w, p->n, sizeof *x);
     for (int64_t at = 0; p->centered && at < size; at += w)
         p->row->add(mean, turned + at, w);
     p->row->shift_scale(mean, mean, w, 0, part, 0);
@@ -187,6 +188,7 @@ lnt_status lnt_bind_layernorm(lnt_site *site)
     if (!p)
         return LNT_E_MEMORY;
     p->row = site->kernels->row;
+    p->turn = site->kernels->turn;
     p->operands = operands_of(site);
     p->centered = p->operands->centered;
     p->epsilon = (double)lnt_attr_f(site->node, "epsilon", p->operands->skip == NONE ? 1e-5f : 1e-12f);

@@ -23,6 +23,7 @@ typedef struct lpnorm lpnorm;
 
 struct lpnorm {
     const lnt_row_kernels *row;
+    lnt_turn_fn turn;
     lnt_instr_fn pow;         /* LRN of floats */
     int64_t outer, n, inner;  /* extents before, along and behind the axis */
     int64_t order;            /* 1 or 2, of the norm */
@@ -75,9 +76,9 @@ static void lp_short_rows(const lpnorm *p, const char *x, char *y, int64_t image
     double turned[SHORT * BLOCK];
     const int64_t line = p->n * p->inner, w = images * p->inner;
     LNT_ASSERT(w <= BLOCK && p->n <= SHORT);
-    lnt_turn(turned, images, x, line, images, line, (size_t)p->element);
+    lnt_turn_by(p->turn, turned, images, x, line, images, line, (size_t)p->element);
     p->columns(p, turned, turned, w, w);
-    lnt_turn(y, line, turned, images, line, images, (size_t)p->element);
+    lnt_turn_by(p->turn, y, line, turned, images, line, images, (size_t)p->element);
 }
 
 static lnt_status lp(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -136,6 +137,7 @@ static lpnorm *bind_axis(lnt_site *site, int64_t wanted)
     if (!p || lnt_axis(site, wanted, x->rank, &axis) != LNT_OK)
         return NULL;
     p->row = site->kernels->row;
+    p->turn = site->kernels->turn;
     p->outer = p->n = p->inner = 1;
     for (unsigned d = 0; d < x->rank; d++)
         *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];

@@ -31,14 +31,6 @@ static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
     return lnt_parallel(k, p->n_kept * lnt_reduce_blocks(p), 1 + 32768 / (work + 1), p->task, &job);
 }
 
-void lnt_reduce_turn(const lnt_reduce *p, void *columns, const void *rows, int64_t lines, size_t size)
-{
-    if (size == sizeof(float))
-        p->kernels->turn(columns, lines * 4, rows, p->inner * 4, p->inner, lines);
-    else
-        lnt_turn(columns, lines, rows, p->inner, lines, p->inner, size);
-}
-
 void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n)
 {
     char by_column[LNT_REDUCE_BLOCK * sizeof(int64_t)];

@@ -64,9 +64,6 @@ static inline int64_t lnt_reduce_base(const lnt_reduce *p, int64_t o, int64_t co
     return lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->rows : 1);
 }
 
-/* `lines` rows of p->inner elements of a size become columns. */
-void lnt_reduce_turn(const lnt_reduce *p, void *columns, const void *rows, int64_t lines, size_t size);
-
 /* Results of rows that were turned, n elements of p->dtype, in the order of the output. */
 void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n);
 

@@ -241,7 +241,7 @@ static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int6
     }
     columns.dtype = LNT_FLOAT;
     columns.n_outer_reduced = 1;
-    lnt_reduce_turn(p, turned, rows, lines, sizeof *turned);
+    lnt_turn_by(p->kernels->turn, turned, lines, rows, p->inner, lines, p->inner, sizeof *turned);
     reduce_columns(&columns, turned, 0, columns.inner, kind, acc, minus);
     fold_up(p, kind, acc, p->fold, n);
 }

@@ -120,7 +120,8 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
             reduce_row(p, from, minus, r > 0, acc);
         } else {
             if (turns) {
-                lnt_reduce_turn(p, turned, from, lines, lnt_dtype_size(p->dtype));
+                lnt_turn_by(p->kernels->turn, turned, lines, from, p->inner, lines, p->inner,
+                            lnt_dtype_size(p->dtype));
                 from = turned;
             }
             reduce_columns(p, from, turns ? width : p->inner, width, turns ? 1 : p->fold, minus, n, r > 0,
