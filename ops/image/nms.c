@@ -165,6 +165,8 @@ static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, const se
 {
     const float *scores = m->scores + (batch * m->classes + class) * m->n;
     const float floor = m->has_floor ? m->floor : NAN;
+    if (m->most <= 0)
+        return 0;
     float pivot = find_pivot(scores, m->n, floor, lnt_least(m->most, m->n) * 2);
     int64_t n = make_heap(scores, m->n, pivot, NAN, s->heap), n_selected = 0;
     while (n_selected < m->most) {

@@ -450,7 +450,8 @@ def gen_non_max_suppression(rng):
     corners = rng.random((batch, n, 2, 2)).astype(np.float32)
     boxes = np.concatenate([corners[:, :, 0], corners[:, :, 0] + corners[:, :, 1]], -1)
     scores = (rng.permutation(batch * classes * n).astype(np.float32) / 8).reshape(batch, classes, n)
-    values = [ints([rng.integers(0, pick(rng, [6, 60]))]), np.array([rng.random()], np.float32), np.array([n / 16], np.float32)]
+    most = pick(rng, [-2**63, *rng.integers(0, 60, 9), *rng.integers(0, 6, 9)])
+    values = [ints([most]), np.array([rng.random()], np.float32), np.array([n / 16], np.float32)]
     return Case("NonMaxSuppression", [boxes, scores] + values[:rng.integers(1, 4)], center_point_box=int(rng.integers(2)))
 
 
@@ -473,6 +474,21 @@ GENERATORS = {name[4:]: f for name, f in list(globals().items()) if name.startsw
 def test_random_cases(tmp_path, op, seed):
     rng = np.random.default_rng([seed, *op.encode()])
     check_cases(tmp_path, [GENERATORS[op](rng) for _ in range(24)])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.int64])
+def test_channels_taken_apart(tmp_path, dtype):
+    """Pixels of two and three channels, whole vectors of them and what is left."""
+    rng = np.random.default_rng(5)
+    check_cases(tmp_path, [Case("Transpose", [tensor(rng, [2, n, c], dtype)], perm=[0, 2, 1])
+                           for c in (2, 3) for n in (1, 3, 4, 7, 8, 15, 16, 17, 37, 1400)])
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.float32, np.float64])
+def test_long_ranges(tmp_path, dtype):
+    """Numbers counted a vector at a time, up and down, and what is left."""
+    check_cases(tmp_path, [Case("Range", [np.array(v, dtype) for v in (start, start + n * delta, delta)])
+                           for start, delta in ((-7, 3), (500, -2)) for n in (1, 2, 3, 5, 8, 9, 16, 23, 1001)])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int64])
