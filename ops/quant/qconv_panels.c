@@ -195,7 +195,7 @@ static lnt_status run_plane_rows(lnt_kernel *k, void *arg, int64_t begin, int64_
             .zeros = j->requant.zero + column,
             .sums = j->requant.zeros ? set.sum : NULL,
             .y = (int32_t *)(void *)j->y + (image * p->filters + group * p->plan.columns) * plane + pixel,
-            .plane = plane,
+            .plane = (ptrdiff_t)plane,
         });
     }
     return LNT_OK;
