@@ -77,9 +77,9 @@ typedef struct some_columns {
     vf total[COLUMNS];
 } some_columns;
 
-/* Adds a chunk of all columns, of which each has `left` bytes and lanes of scales. */
+/* Adds a chunk of all columns, of which each has `left` bytes, whole steps of them or not, and lanes of scales. */
 LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left, const vf *scale,
-                          const bool bytes)
+                          const bool bytes, const bool whole)
 {
     const vi low = vi_splat(0x0f0f0f0f);
     vi group = s->lane_of;
@@ -87,7 +87,8 @@ LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left,
         const unsigned words = lanes_left((size_t)(left - i) / 4);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
             v_prefetch(t->from[c] + i + s->ahead);
-            const vi w = (vi)v_load_n(ELEMS(t->from[c] + i), words);
+            const float *from = ELEMS(t->from[c] + i);
+            const vi w = (vi)(whole ? v_load(from) : v_load_n(from, words));
             const vi sum =
                 bytes ? nibbles_add(vi_splat(0), w, vi_load((const int32_t *)(const void *)t->row.numbers))
                       : nibbles_dot(nibbles_of(w, low, low), (const int8_t *)t->row.numbers);
@@ -109,10 +110,12 @@ LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left,
             t->total[c] = v_fnma(scale[c], v_load(t->row.sums), t->total[c]);
         scale[c] *= v_load(t->row.scales);
     }
-    if (NIBBLES_8_BITS && s->bytes)
-        add_steps(t, s, left, scale, true);
+    if (left % NIBBLES_BYTES)
+        add_steps(t, s, left, scale, NIBBLES_8_BITS && s->bytes, false);
+    else if (NIBBLES_8_BITS && s->bytes)
+        add_steps(t, s, left, scale, true, true);
     else
-        add_steps(t, s, left, scale, false);
+        add_steps(t, s, left, scale, false, true);
     t->row.scales += LNT_VL;
     t->row.sums += LNT_VL;
 }
