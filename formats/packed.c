@@ -483,24 +483,30 @@ enum { PACKS_FOUR_ROWS = false };
 typedef uint8_t sixteen __attribute__((vector_size(16)));
 typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 
-/* Rows of a panel, four at a time: pairs of two and two are made pairs of pairs. Returns how many rows are done: none
- * behind which fewer bytes are left than a vector has. */
-static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, size_t columns, uint8_t flip,
-                             int8_t *dst, int32_t *sums)
+/* Rows of a panel, four at a time: pairs of two and two are made pairs of pairs. Rows behind the last are 0, as are
+ * columns. */
+static void pack_four_rows(const uint8_t *row, size_t step, size_t rows, size_t columns, uint8_t flip,
+                           int8_t *dst, int32_t *sums)
 {
     typedef int16_t eight __attribute__((vector_size(16)));
     enum { ADDED = 128 /* rows whose sums fit in 16 bits */ };
     const sixteen lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
                   some = (sixteen)(lane < (uint8_t)columns);
-    size_t c = 0;
+    const size_t near = columns < LNT_QPANEL ? (LNT_QPANEL - columns + step - 1) / step : 0; /* the end */
     eight sum[2] = {{0}};
-    if (columns < LNT_QPANEL)
-        rows -= (size_t)lnt_least((int64_t)rows, (int64_t)((LNT_QPANEL - columns + step - 1) / step));
-    for (; c + 4 <= rows; c += 4, dst += 4 * LNT_QPANEL) {
+    for (size_t c = 0; c < rows; c += 4, dst += 4 * LNT_QPANEL) {
         sixteen x[4];
+        if (c + 4 + near <= rows)
+            _Pragma("GCC unroll 4") for (unsigned i = 0; i < 4; i++)
+                memcpy(&x[i], row + (c + i) * step, sizeof x[i]);
+        else
+            for (unsigned i = 0; i < 4; i++) {
+                x[i] = (sixteen){0} ^ flip;
+                if (c + i < rows)
+                    memcpy(&x[i], row + (c + i) * step, columns);
+            }
 #pragma GCC unroll 4
         for (unsigned i = 0; i < 4; i++) {
-            memcpy(&x[i], row + (c + i) * step, sizeof x[i]);
             x[i] = (x[i] ^ flip) & some;
             sum[0] += (eight)LOW_OF(x[i], x[i]) >> 8;
             sum[1] += (eight)HIGH_OF(x[i], x[i]) >> 8;
@@ -513,13 +519,12 @@ static size_t pack_four_rows(const uint8_t *row, size_t step, size_t rows, size_
             memcpy(dst + half * 32, &low, sizeof low);
             memcpy(dst + half * 32 + 16, &high, sizeof high);
         }
-        if (c % ADDED != ADDED - 4 && c + 8 <= rows)
+        if (c % ADDED != ADDED - 4 && c + 4 < rows)
             continue;
         for (unsigned n = 0; n < LNT_QPANEL; n++)
             sums[n] += sum[n / 8][n % 8];
         sum[0] = sum[1] = (eight){0};
     }
-    return c;
 }
 
 /* flip is exclusive-or-ed to each byte: 0x80 moves uint8 by -128. */
@@ -528,14 +533,15 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
 {
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
-    size_t done = 0; /* whole quads */
     memset(sums, 0, LNT_QPANEL * sizeof *sums);
-    if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1)
-        done = pack_four_rows(src + s.base, s.per_channel, channels, s.columns, flip, dst, sums);
-    memset(dst + done * LNT_QPANEL, 0, lnt_packed_panel_bytes(p) - done * LNT_QPANEL);
+    if (PACKS_FOUR_ROWS && p->taps == 1 && s.per_column == 1) {
+        pack_four_rows(src + s.base, s.per_channel, channels, s.columns, flip, dst, sums);
+        return;
+    }
+    memset(dst, 0, lnt_packed_panel_bytes(p));
     for (size_t t = 0; t < p->taps; t++) {
         const uint8_t *rows = src + s.base + t * s.per_tap;
-        for (size_t c = done; c < channels; c++) {
+        for (size_t c = 0; c < channels; c++) {
             const uint8_t *row = rows + c * s.per_channel;
             int8_t *to = dst + byte_at(p, t, c);
             for (size_t n = 0; n < s.columns; n++) {

@@ -356,7 +356,11 @@ static bool integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned
     return true;
 }
 
-enum { SOME = 64 /* rows that are described at once */ };
+enum {
+    SOME = 64,   /* rows that are described at once; */
+    STREAMS = 8, /* fewer, if results lie in a few sets of the first-level cache: */
+    ALIKE = 256  /* a multiple of so many columns apart */
+};
 
 /* All columns of rows that are described. */
 static void thin_rows(const lnt_qthin *t, lnt_qproduct *p, lnt_integer_tile *to)
@@ -392,8 +396,9 @@ static void thin(const lnt_qthin *t)
     to.row = zeros ? sums : NULL;
     for (size_t r = 0; r < SOME; r++)
         out[r] = (int64_t)(r * t->columns);
-    for (size_t row = 0; row < t->rows; row += SOME) {
-        const unsigned rows = (unsigned)(t->rows - row < SOME ? t->rows - row : SOME);
+    const size_t most = t->columns % ALIKE == 0 ? STREAMS : SOME;
+    for (size_t row = 0; row < t->rows; row += most) {
+        const unsigned rows = (unsigned)(t->rows - row < most ? t->rows - row : most);
         const uint8_t *from = t->a + row * t->depth;
         if (!direct)
             lnt_qflip_rows(from, rows, (int64_t)t->depth, t->flip, copy);

@@ -129,16 +129,15 @@ static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
     const float y_scale = float_of(j, o->y_scale, 0);
     const bool zeros = is_many(j, o->b_zero), scales = is_many(j, o->b_scale);
     const columns own = *c; /* out of reach of the stores */
-    const int64_t gap = padded - p->N, all = p->record.groups * padded - gap;
+    const bool alike = !zeros && !scales && !sum_bias;
     int32_t zero = 0;
     uint32_t taken = 0;
     float scale = 1;
     c->zeros = false;
-    for (int64_t at = 0, i = 0, left = p->N; at < all; at++, i++, left--) {
-        if (left == 0) {
-            at += gap;
-            left = padded - gap;
-        }
+    for (int64_t at = 0, i = 0, n; i < p->record.groups * p->N; at += n, i += n) {
+        const int64_t column = i % p->N;
+        at += i > 0 && column == 0 ? padded - p->N : 0;
+        n = alike ? p->N - column : 1;
         if (i == 0 || zeros) {
             zero = int_of(j, o->b_zero, i) - (p->b_signed ? 0 : 128);
             taken = (uint32_t)p->K * (uint32_t)zero;
@@ -146,11 +145,13 @@ static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
         }
         if (i == 0 || scales)
             scale = float_of(j, o->b_scale, i) / y_scale;
-        own.zero[at] = zero;
-        own.sums[at] = (int32_t)((uint32_t)sums[at] - taken);
-        own.scale[at] = scale;
         if (sum_bias)
             own.bias[at] = int_of(j, o->bias, i);
+        for (int64_t end = at + n, to = at; to < end; to++) {
+            own.zero[to] = zero;
+            own.sums[to] = (int32_t)((uint32_t)sums[to] - taken);
+            own.scale[to] = scale;
+        }
     }
 }
 

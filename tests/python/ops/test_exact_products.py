@@ -100,7 +100,8 @@ def alone(model, feed):
 @pytest.mark.parametrize("a", [np.uint8, np.int8])
 @pytest.mark.parametrize("b", [np.uint8, np.int8])
 @pytest.mark.parametrize("rows, depth, columns", [(4, 3, 1), (24, 1, 16), (29, 16, 15), (70, 70, 40), (150, 101, 200), (1000, 64, 16),
-                                                  (33, 128, 33), (40, 129, 20), (513, 5, 70), (96, 150, 64), (70, 200, 128), (64, 129, 96)])
+                                                  (33, 128, 33), (40, 129, 20), (513, 5, 70), (96, 150, 64), (70, 200, 128), (64, 129, 96),
+                                                  (77, 2, 512)])
 def test_short_rows_are_exact(a, b, rows, depth, columns):
     """Zero points of each column, the extremes among them; the same weights for a batch, and weights of its own."""
     rng, linnet = np.random.default_rng(7), import_package()
@@ -121,7 +122,7 @@ def test_short_rows_are_exact(a, b, rows, depth, columns):
 @pytest.mark.parametrize("a", [np.uint8, np.int8])
 @pytest.mark.parametrize("b", [np.uint8, np.int8])
 @pytest.mark.parametrize("rows, depth, columns", [(1, 4, 16), (5, 7, 33), (64, 101, 48), (30, 402, 17), (40, 1, 64), (2, 2000, 16),
-                                                  (9, 300, 3), (6, 3, 8), (20, 41, 29), (3, 130, 1)])
+                                                  (9, 300, 3), (6, 3, 8), (20, 41, 29), (3, 130, 1), (7, 2, 70), (33, 6, 512)])
 def test_weights_that_are_given_are_exact(a, b, rows, depth, columns):
     rng, linnet = np.random.default_rng(9), import_package()
     x, w = bytes_of(rng, a, rows, depth), bytes_of(rng, b, 2, depth, columns)
