@@ -28,14 +28,30 @@ static void NAME(end)(const resize *p, const NAME(sum) * s)
         ROW(p)->shift_scale(s->first, s->to, s->n, 0, s->weight, 0);
 }
 
+/* Outputs of 2 or 4 taps each, none of which lies outside. */
+static inline __attribute__((always_inline)) void NAME(mix_pairs)(const axis_map *a, const R *row, R *y,
+                                                                  const int taps)
+{
+    const int32_t *index = a->index;
+    const R *weight = a->weight;
+    for (const R *end = y + a->out; y < end; y++, index += taps, weight += taps) {
+        R total = weight[0] * row[index[0]] + weight[1] * row[index[1]];
+        if (taps == 4)
+            total += weight[2] * row[index[2]] + weight[3] * row[index[3]];
+        *y = total;
+    }
+}
+
 /* A row of inputs to a row as wide as the outputs. */
 static void NAME(interpolate_row)(const resize *p, const R *row, R *y)
 {
     const axis_map *a = &p->along;
     const R *weight = a->weight;
-    if (a->taps == 2 && p->unit == 1 && !p->crops) { /* linear */
-        for (int64_t o = 0; o < a->out; o++)
-            y[o] = weight[2 * o] * row[a->index[2 * o]] + weight[2 * o + 1] * row[a->index[2 * o + 1]];
+    if (p->unit == 1 && !p->crops && (a->taps == 2 || a->taps == 4)) { /* linear and cubic */
+        if (a->taps == 2)
+            NAME(mix_pairs)(a, row, y, 2);
+        else
+            NAME(mix_pairs)(a, row, y, 4);
         return;
     }
     for (int64_t o = 0; o < a->out; o++, y += p->unit) {

@@ -44,18 +44,6 @@ typedef struct NAME(roi_bins) {
     NAME(lnt_taps) taps; /* 4 of each point */
 } NAME(roi_bins);
 
-/* The largest part of a sum that any of a point's taps is. */
-static inline R NAME(largest_part)(const NAME(lnt_tap) tap[4], const R *x)
-{
-    R largest = tap->weight * x[tap->at];
-#pragma GCC unroll 3
-    for (int t = 1; t < 4; t++) {
-        const R part = tap[t].weight * x[tap[t].at];
-        largest = part > largest ? part : largest;
-    }
-    return largest;
-}
-
 /* y[c * y_plane + i] = the largest part at any of an output's points. */
 static void NAME(max_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plane, R *y, int64_t y_plane,
                            int64_t channels)
@@ -64,13 +52,15 @@ static void NAME(max_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plan
         const NAME(lnt_tap) *tap = taps->tap;
         for (int64_t i = 0; i < taps->points; i++) {
             const NAME(lnt_tap) *const end = tap + taps->count[i];
-            R most = 0;
-            if (i == 0 && taps->onto)
-                most = y[i];
-            else if (tap < end)
-                most = NAME(largest_part)(tap, x), tap += 4;
+            const bool onto = i == 0 && taps->onto;
+            R most = onto ? y[i] : tap < end ? tap->weight * x[tap->at] : 0;
             for (; tap < end; tap += 4) {
-                const R largest = NAME(largest_part)(tap, x);
+                R part[4];
+#pragma GCC unroll 4
+                for (int t = 0; t < 4; t++)
+                    part[t] = tap[t].weight * x[tap[t].at];
+                const R a = part[0] > part[1] ? part[0] : part[1], b = part[2] > part[3] ? part[2] : part[3];
+                const R largest = a > b ? a : b;
                 most = largest > most ? largest : most;
             }
             y[i] = most;
