@@ -135,6 +135,23 @@ static unsigned NAME(point_taps)(const gridsample *p, const R *x, NAME(lnt_tap) 
     return n;
 }
 
+/* The nearest elements of images at n whole positions, down and across, or 0: whether a point is inside is hard to
+ * foretell. */
+static void NAME(pick)(const gridsample *p, const R *down, const R *across, int64_t n, const R *x, R *y)
+{
+    static const R zero = 0;
+    int64_t at[LNT_TAPS_POINTS];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = (int64_t)down[i], column = (int64_t)across[i];
+        const bool inside =
+            ((uint64_t)row < (uint64_t)p->extent[0]) & ((uint64_t)column < (uint64_t)p->extent[1]);
+        at[i] = inside ? row * p->extent[1] + column : -1;
+    }
+    for (int64_t c = 0; c < p->channels; c++, x += p->size, y += p->points)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = *(at[i] < 0 ? &zero : x + at[i]);
+}
+
 static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const gridsample_job *j = arg;
@@ -152,16 +169,20 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
             NAME(positions)
         (p, (const R *)j->grid + item * p->axes + p->axes - 1 - d, taps.points, p->extent[d],
          x + d * LNT_TAPS_POINTS);
+        const bool two = p->axes == 2 && sizeof(R) == sizeof(float); /* doubles are not worth the room */
+        const R *from = (const R *)j->x + image * p->channels * p->size;
+        R *y = (R *)j->y + image * p->channels * p->points + at;
+        if (two && p->kind == NEAREST && p->padding != REFLECTION) {
+            NAME(pick)(p, x, x + LNT_TAPS_POINTS, taps.points, from, y);
+            continue;
+        }
         for (int64_t i = 0; i < taps.points; i++) {
             NAME(lnt_tap) *tap = taps.tap + taps.used;
-            const bool two = p->axes == 2 && sizeof(R) == sizeof(float); /* doubles are not worth the room */
             const unsigned inner = two ? NAME(inner_taps)(p, x[i], x[LNT_TAPS_POINTS + i], tap) : 0;
             taps.count[i] = inner ? inner : NAME(point_taps)(p, x + i, tap);
             taps.used += taps.count[i];
         }
-        NAME(lnt_sum_taps)
-        (&taps, (const R *)j->x + image * p->channels * p->size, p->size,
-         (R *)j->y + image * p->channels * p->points + at, p->points, p->channels);
+        NAME(lnt_sum_taps)(&taps, from, p->size, y, p->points, p->channels);
     }
     return LNT_OK;
 }

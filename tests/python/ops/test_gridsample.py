@@ -40,6 +40,12 @@ def test_channels(tmp_path, channels, mode):
     check(tmp_path, channels, (6, 5), (4, 4), mode=mode)
 
 
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_nearest_in_pieces(tmp_path, padding, channels):
+    check(tmp_path, channels, (9, 30), (40, 31), mode="nearest", padding_mode=padding, reach=2)
+
+
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
 def test_more_points_than_a_piece_has(tmp_path, mode):
     check(tmp_path, 5, (11, 13), (37, 41), mode=mode)
