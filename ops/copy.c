@@ -580,6 +580,11 @@ static void join_lines(lnt_copy *c)
     if (c->kind == LNT_COPY_BYTES && c->rank > 2 && c->n[last] <= 64 && c->n[last - 1] < 4 &&
         c->n[last - 2] >= 16)
         move_axis(c, last - 2, last - 1);
+    /* Three lines whose elements take turns are taken apart. */
+    for (unsigned i = 0; ROOM && i + 2 < c->rank; i++)
+        if (c->kind == LNT_COPY_LINE && c->n[i] == 3 && c->src[i] == c->unit && c->src[last] == 3 * c->unit &&
+            c->n[last] >= TILE)
+            move_axis(c, i, last - 1);
     const bool few = c->kind == LNT_COPY_LINE && c->n[last] < 8 && c->n[last - 1] > c->n[last];
     if (few)
         move_axis(c, last - 1, last);

@@ -484,6 +484,14 @@ def test_channels_taken_apart(tmp_path, dtype):
                            for c in (2, 3) for n in (1, 3, 4, 7, 8, 15, 16, 17, 37, 1400)])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_of_three(tmp_path, dtype):
+    """Columns that take turns, taken apart where lines are long."""
+    rng = np.random.default_rng(5)
+    check_cases(tmp_path, [Case("SpaceToDepth", [tensor(rng, [2, 2, 6, 3 * w], dtype)], blocksize=3)
+                           for w in (1, 5, 15, 16, 17, 32, 301, 1501)])
+
+
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.float32, np.float64])
 def test_long_ranges(tmp_path, dtype):
     """Numbers counted a vector at a time, up and down, and what is left."""
