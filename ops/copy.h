@@ -73,6 +73,9 @@ typedef void (*lnt_turn_fn)(char *dst, int64_t dst_step, const char *src, int64_
                             int64_t columns);
 void lnt_turn_scalar(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t columns);
 void lnt_turn_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t columns);
+/* The same of halves, which become floats; at least 8 rows and columns. */
+void lnt_widen_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                    int64_t columns);
 /* lnt_turn by one of these where units are 4 bytes. */
 void lnt_turn_by(lnt_turn_fn turn, void *dst, int64_t dst_step, const void *src, int64_t src_step,
                  int64_t rows, int64_t columns, size_t unit);

@@ -36,6 +36,7 @@ const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL, NULL};
 #define TURN_neon scalar
 #define TURN_avx2 avx2
 #define TURN_avx512 avx2
+#define lnt_widen_scalar NULL
 
 #define NIBBLES_scalar PLAIN_scalar
 #define NIBBLES_neon neon
@@ -57,7 +58,7 @@ const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL, NULL};
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
         .program = &lnt_program_##floats, .cells = &lnt_cells_##floats,                                      \
         .number = LNT_HAS_MATRICES ? &lnt_number_##plain : NULL, .typed = &lnt_typed_##loops,                \
-        .row = &lnt_row_##floats, .turn = lnt_turn_##turns,                                                  \
+        .row = &lnt_row_##floats, .turn = lnt_turn_##turns, .widen = lnt_widen_##turns,                      \
         .half = LNT_HAS_HALVES ? &lnt_half_##halves : &lnt_half_none,                                        \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \

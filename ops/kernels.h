@@ -22,6 +22,7 @@ struct lnt_kernels {
     const struct lnt_row_kernels *row;         /* ops/rows/row.h: reductions, softmax and norms along a row */
     const struct lnt_pool_kernels *pool;       /* ops/image/pool_kernels.h: windows of rows and pixels */
     lnt_turn_fn turn;                          /* ops/copy.h: transposes of 4-byte elements */
+    lnt_turn_fn widen; /* of halves that become floats; NULL where it takes two steps */
     const struct lnt_half_kernels
         *half; /* ops/half_kernels.h: tables of half arithmetic, NULL where there is none */
     /* NULL in a trimmed library without operators that use them: */

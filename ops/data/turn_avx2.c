@@ -1,9 +1,11 @@
-/* turn_avx2.c — transposes of elements of 4 bytes (ops/copy.h), for avx2 and the levels above. */
+/* turn_avx2.c — transposes of elements of 4 bytes (ops/copy.h), and of halves that become floats, for avx2 and the
+ * levels above. */
 #include "ops/copy.h"
 
 #include "base/lnt_assert.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 enum { LANES = 8 };
 
@@ -64,4 +66,39 @@ void lnt_turn_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_ste
             square(dst + r * dst_step + c * 4, dst_step, src + c * src_step + r * 4, src_step);
         }
     }
+}
+
+/* dst[r][c] = src[c][r] of a square of halves: three times rows four apart are interleaved. */
+static inline void widen_square(char *dst, int64_t dst_step, const char *src, int64_t src_step)
+{
+    __m128i a[LANES], b[LANES];
+    _Pragma("GCC unroll 8") for (int64_t i = 0; i < LANES; i++) a[i] =
+        _mm_loadu_si128((const void *)(src + i * src_step));
+    _Pragma("GCC unroll 3") for (int round = 0; round < 3; round++)
+    {
+        _Pragma("GCC unroll 4") for (int i = 0; i < LANES / 2; i++)
+        {
+            b[2 * i] = _mm_unpacklo_epi16(a[i], a[i + LANES / 2]);
+            b[2 * i + 1] = _mm_unpackhi_epi16(a[i], a[i + LANES / 2]);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    _Pragma("GCC unroll 8") for (int64_t i = 0; i < LANES; i++)
+        _mm256_storeu_ps((void *)(dst + i * dst_step), _mm256_cvtph_ps(a[i]));
+}
+
+/* Cache lines of either side are read, and written, one after the other. */
+void lnt_widen_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                    int64_t columns)
+{
+    enum { LINE = 2 * LANES /* floats */ };
+    LNT_ASSERT(rows >= LANES && columns >= LANES);
+    for (int64_t j = 0; j < columns; j += LINE)
+        for (int64_t i = 0; i < rows; i += LANES) {
+            const int64_t r = i + LANES < rows ? i : rows - LANES;
+            for (int64_t half = j; half < j + LINE && half < columns; half += LANES) {
+                const int64_t c = half + LANES < columns ? half : columns - LANES;
+                widen_square(dst + r * dst_step + c * 4, dst_step, src + c * src_step + r * 2, src_step);
+            }
+        }
 }

@@ -881,10 +881,12 @@ lnt_status lnt_bind_cast(lnt_site *site)
     if (!lnt_can_cast(from) || !lnt_can_cast(to))
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));
-    if (casts_in_cells(from, to))
-        return site->in[0]->order != site->out[0]->order && !lnt_order_free(site->in[0])
-                   ? bind_cast_in_order(site, &only_cells)
-                   : bind_program(site, &only_cells, (const uint8_t[1]){0});
+    if (casts_in_cells(from, to)) {
+        if (site->in[0]->order == site->out[0]->order || lnt_order_free(site->in[0]))
+            return bind_program(site, &only_cells, (const uint8_t[1]){0});
+        return LNT_HAS_CAST_ORDER && lnt_bind_cast_order(site) ? LNT_OK
+                                                               : bind_cast_in_order(site, &only_cells);
+    }
     typed_params *t = begin_passes(site, 1);
     if (!t)
         return site->err->code;

@@ -30,6 +30,14 @@ bool lnt_can_cast(lnt_dtype dtype);
  * low bits. For types that lnt_can_cast. */
 void lnt_cast(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to,
               int64_t n);
+/* Do levels have lnt_kernels.widen? */
+#if defined(__x86_64__) && !LNT_TRIMMED
+enum { LNT_HAS_CAST_ORDER = true };
+#else
+enum { LNT_HAS_CAST_ORDER = false };
+#endif
+/* Cast of images in ONNX order to channels-last ones in one step (cast_order.c). False where there is none. */
+bool lnt_bind_cast_order(lnt_site *site);
 /* The same where from or to is small, or both are (cast_small.c): small integers are the low bits of what int32
  * is; small floats are rounded once, to nearest even, float8e8m0 as `how` says. */
 void lnt_cast_small(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to,

@@ -130,3 +130,16 @@ def test_no_plane_is_brought_into_another_order(tmp_path, case):
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--json")
     assert json.loads(done.stdout)["relayouts"] == 0
+
+
+@pytest.mark.parametrize("shape", [[2, 24, 7, 9], [1, 8, 2, 4], [1, 37, 13, 11], [3, 130, 70], [1, 16, 3, 5, 8], [1, 9, 1, 7],
+                                   [0, 9, 5, 5]])
+def test_halves_are_brought_into_order_as_they_are_cast(tmp_path, shape):
+    """ops/elementwise/cast_order.c: a Conv of more than one tap reads pixels."""
+    b = Builder(8)
+    x = b.op("Cast", b.input("x", TensorProto.FLOAT16, shape), to=TensorProto.FLOAT)
+    taps = [3] * (len(shape) - 2)
+    y = b.op("Conv", x, b.weight(20, shape[1], *taps), pads=[1] * 2 * len(taps))
+    b.output(y, "y", [None] * len(shape))
+    feeds = {"x": np.random.default_rng(6).standard_normal(shape).astype(np.float16)}
+    check_against_reference(tmp_path, b.model("halves"), feeds, "--max-rel", "2e-5", ways=WAYS)
