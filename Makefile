@@ -344,7 +344,7 @@ UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-jumps)
 UNALIGNED_LOOPS := $(if $(CLANG),,-fno-align-loops)
 # Loops that the compiler makes vectors of, hundreds, take what is left over one by one.
 PLAIN_LOOPS := ops/elementwise/typed_kernels%
-ONE_BY_ONE := $(if $(CLANG),,--param=vect-epilogues-nomask=0 $(UNALIGNED_LOOPS))
+ONE_BY_ONE := $(if $(CLANG),,--param=vect-epilogues-nomask=0)
 # What is missing is told with the line that installs it.
 .PHONY: tools
 tools:
