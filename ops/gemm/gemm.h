@@ -84,8 +84,8 @@ typedef struct lnt_gemm_kernels {
     lnt_thin_fn thin;                        /* NULL: short rows go as others do */
     /* By the form of B, LNT_B_F32 being NULL. A tile of one row from b_half; and elements, a multiple of 16 of them. */
     lnt_tile_fn row[LNT_B_FORMS];
-    lnt_narrow_fn
-        widening; /* NULL, or a tile of tile_rows or fewer from b_half, which is float16 in panels */
+    /* NULL, or a tile of tile_rows or fewer from b_half, which is float16 in panels. */
+    lnt_narrow_fn widening;
     void (*widen[LNT_B_FORMS])(const uint16_t *from, float *to, size_t n);
     unsigned lanes; /* elements in a vector */
     bool fetches;   /* tiles fetch what lnt_tile says is ahead */
