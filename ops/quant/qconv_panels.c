@@ -150,10 +150,7 @@ static void store_ints(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
 
 /* ---- few quads: ConvInteger by planes ---- */
 
-enum {
-    PLANES_WORK_MIN = 1 << 19,
-    STORE_WORK = 64 /* as many multiply-adds take as long as a result that is stored */
-};
+_Static_assert((int)LNT_QPLANE_ROWS <= (int)LNT_QROWS_BLOCK, "a row set describes them");
 
 static int64_t plane_items(const lnt_qconv *p)
 {
@@ -204,9 +201,9 @@ static lnt_status run_plane_rows(lnt_kernel *k, void *arg, int64_t begin, int64_
 static lnt_status run_planes(lnt_kernel *k, const lnt_qconv_job *job)
 {
     const lnt_qconv *p = job->p;
-    const int64_t work = LNT_QPLANE_ROWS * p->plan.columns * (p->plan.row_bytes + STORE_WORK);
+    const int64_t work = LNT_QPLANE_ROWS * p->plan.columns * (p->plan.row_bytes + LNT_QSTORE_WORK);
     lnt_qconv_job own = *job;
-    return lnt_parallel(k, p->batch * p->groups * plane_items(p), 1 + PLANES_WORK_MIN / work, run_plane_rows,
+    return lnt_parallel(k, p->batch * p->groups * plane_items(p), 1 + LNT_QITEM_WORK / work, run_plane_rows,
                         &own);
 }
 

@@ -6,11 +6,7 @@
 
 #include <string.h>
 
-enum {
-    ITEM_WORK = 1 << 19, /* int8 multiply-adds that are worth a slice of their own */
-    SHARES = 4,          /* of a thread, where there are several; each describes its rows anew */
-    STORE_WORK = 64      /* as many take as long as a result that is stored */
-};
+enum { SHARES = 4 /* of a thread, where there are several; each describes its rows anew */ };
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record, const lnt_operand *b)
 {
@@ -306,10 +302,11 @@ lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
     c.blocks = (c.tiles + block_tiles - 1) / block_tiles;
     const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
     const int64_t stored = rows * LNT_QPANEL * p->panels, work = stored * p->row_bytes;
-    const int64_t wanted = work / ITEM_WORK + 1, shared = k->threads > 1 ? k->threads : 0;
+    const int64_t wanted = work / LNT_QITEM_WORK + 1, shared = k->threads > 1 ? k->threads : 0;
     c.groups = (p->panels + p->kernels->panels - 1) / p->kernels->panels;
     c.parts = c.blocks * p->products >= SHARES * shared ? 1 : wanted < c.groups ? wanted : c.groups;
     c.rows_outside = k->threads > 1 && p->epilogue_columns > 0;
-    const int64_t item_work = (work + stored * STORE_WORK) / c.parts;
-    return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (item_work + 1), run_items, &c);
+    const int64_t item_work = (work + stored * LNT_QSTORE_WORK) / c.parts;
+    return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + LNT_QITEM_WORK / (item_work + 1), run_items,
+                        &c);
 }

@@ -10,7 +10,11 @@
 #include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
-enum { LNT_QROWS_BLOCK = 64 }; /* rows that are multiplied by a panel in one go */
+enum {
+    LNT_QROWS_BLOCK = 64,     /* rows that are multiplied by a panel in one go */
+    LNT_QITEM_WORK = 1 << 19, /* int8 multiply-adds that are worth a slice of their own */
+    LNT_QSTORE_WORK = 64      /* as many take as long as a result that is stored */
+};
 
 typedef struct lnt_qgemm_plan lnt_qgemm_plan;
 typedef struct lnt_qgemm_call lnt_qgemm_call;

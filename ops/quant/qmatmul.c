@@ -380,9 +380,7 @@ enum {
     THIN_ROWS_MIN = 24,
     THIN_SHORT = LNT_QTHIN / 2, /* bytes; of longer rows the sums of many columns would be loaded again */
     THIN_COLUMNS = 128,
-    THIN_ITEM = 64,         /* rows */
-    THIN_STORE_WORK = 64,   /* multiply-adds that take as long as a result that is stored */
-    THIN_WORK_MIN = 1 << 19 /* of them are worth a thread's while */
+    THIN_ITEM = 64 /* rows */
 };
 
 static bool is_thin(const lnt_site *site, const qmatmul *p, int64_t rows)
@@ -425,8 +423,8 @@ static lnt_status run_thin_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
 static lnt_status run_thin(lnt_kernel *k, qmatmul_job *j)
 {
     const qmatmul *p = j->p;
-    const int64_t work = THIN_ITEM * p->N * (p->K + THIN_STORE_WORK);
-    return lnt_parallel(k, p->plan.products * thin_items(p), 1 + THIN_WORK_MIN / work, run_thin_rows, j);
+    const int64_t work = THIN_ITEM * p->N * (p->K + LNT_QSTORE_WORK);
+    return lnt_parallel(k, p->plan.products * thin_items(p), 1 + LNT_QITEM_WORK / work, run_thin_rows, j);
 }
 
 /* ---- run ---- */
