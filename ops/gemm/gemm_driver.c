@@ -542,24 +542,27 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
     }
     for (size_t i = 0; i < depth_blocks(p); i++) {
         const depth_range r = depth_block(b, i);
+        depth_range made;
+        const depth_range *from = &r;
         lnt_tile tile = common_tile(b, &r);
-        depth_range near = r;
         find_rows(b, &r, scratch + p->widened);
         for (size_t n = b->column, stop; n < end; n = stop) {
             const size_t limit = n < p->in_place && p->in_place < end ? p->in_place : end;
             stop = limit - n < at_once ? limit : n + at_once;
             const void *next = p->kernels->fetches ? read_next(b, i, stop) : NULL;
-            if ((LNT_HAS_HALVES || !LNT_TRIMMED) && n >= p->in_place)
-                make_panels(k, b, &r, n, stop - n, scratch, &near, &tile);
+            if ((LNT_HAS_HALVES || !LNT_TRIMMED) && n >= p->in_place) {
+                make_panels(k, b, &r, n, stop - n, scratch, &made, &tile);
+                from = &made;
+            }
             if (is_one_tile(b->call)) {
-                place_tile(b, 0, &near, &tile, n, stop);
+                place_tile(b, 0, from, &tile, n, stop);
                 p->kernels->thin(&tile, b->rows, (size_t)p->row_step, p->columns);
                 continue;
             }
             for (unsigned t = 0, first = 0, behind; t < b->tiles; t++, first = behind) {
                 behind = tile_begin(b, t + 1);
                 if (LNT_TRIMMED || t == 0 || !are_alike(&b->set[t - 1], &b->set[t]))
-                    place_tile(b, t, &near, &tile, n, stop);
+                    place_tile(b, t, from, &tile, n, stop);
                 else
                     place_rows(&b->set[t], &tile);
                 if (bias && r.ends)
@@ -618,6 +621,8 @@ static int64_t row_of_block(const order *o, int64_t i)
 static size_t column_of_block(const lnt_gemm_plan *p, int64_t n, int64_t i)
 {
     const int64_t columns = (int64_t)p->columns;
+    if (n == 1) /* short sums take little longer than a division */
+        return (size_t)(i * columns);
     const int64_t unit = LNT_PANEL * (n == p->column_blocks ? (int64_t)p->kernels->tile_panels : 1);
     return (size_t)lnt_least(lnt_cut(divide_up(columns, unit), n, i) * unit, columns);
 }
@@ -630,15 +635,26 @@ static unsigned taken(unsigned rest)
     return rest == 1 ? 4 : rest == 2 || rest == 3 ? 2 : rest == 7 ? 1 : 0;
 }
 
+/* Rows [row, end), in tiles: cut as before if they are as many, without a division. */
+static void cut_rows(block *b, int64_t row, int64_t end)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const bool whole = lnt_gemm_has_whole_tiles(p);
+    const unsigned rows = (unsigned)(end - row);
+    b->row = row;
+    if (b->rows == rows)
+        return;
+    b->rows = rows;
+    b->tiles = (rows + p->tile_rows - 1) / p->tile_rows;
+    b->tile_rows = whole ? p->tile_rows : rows / b->tiles;
+    b->rows_left = whole ? 0 : rows % b->tiles;
+    b->taken = whole && !p->narrow && b->tiles > 1 ? taken(rows % p->tile_rows) : 0;
+}
+
 /* Block i of n of the columns, for the block's rows. */
 static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *gather)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const bool whole = lnt_gemm_has_whole_tiles(p);
-    b->tiles = (b->rows + p->tile_rows - 1) / p->tile_rows;
-    b->tile_rows = whole ? p->tile_rows : b->rows / b->tiles;
-    b->rows_left = whole ? 0 : b->rows % b->tiles;
-    b->taken = whole && !p->narrow && b->tiles > 1 ? taken(b->rows % p->tile_rows) : 0;
     b->column = column_of_block(p, n, i);
     b->columns = column_of_block(p, n, i + 1) - b->column;
     run_block(k, b, gather);
@@ -655,11 +671,11 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     block b;
     b.call = call;
     b.laid_out = -1;
+    b.rows = 0;
     for (int64_t item = begin; item < end; item++) {
         int64_t rows_at, columns_at;
         find_item(o, item, &b.product, &rows_at, &columns_at);
-        b.row = row_of_block(o, rows_at);
-        b.rows = (unsigned)(row_of_block(o, rows_at + 1) - b.row);
+        cut_rows(&b, row_of_block(o, rows_at), row_of_block(o, rows_at + 1));
         run_columns(k, &b, o->column_blocks, columns_at, gather);
     }
     return LNT_OK;
@@ -716,10 +732,11 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     block b;
     b.call = call;
     b.laid_out = -1;
+    b.rows = 0;
     for (b.product = 0; b.product < p->products; b.product++)
         for (int64_t i = 0; i < blocks; i++) {
-            b.row = begin + lnt_cut(end - begin, blocks, i);
-            b.rows = (unsigned)(begin + lnt_cut(end - begin, blocks, i + 1) - b.row);
+            cut_rows(&b, begin + lnt_cut(end - begin, blocks, i),
+                     begin + lnt_cut(end - begin, blocks, i + 1));
             for (int64_t column = 0; column < p->column_blocks; column++)
                 run_columns(k, &b, p->column_blocks, column, gather);
         }
