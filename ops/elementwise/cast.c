@@ -56,7 +56,7 @@ static const uint8_t steps[TYPES][TYPES] = {
     [I64] = {TO_8(64_8) TO_16(64_16) TO_32(64_32) TO(BOOL, 64_bool) TO(F64, i64_f64)},
     [BOOL] = {TO_8(8_bool)},
     [F32] = {TO(BOOL, f32_bool) TO(F64, f32_f64)},
-    [F64] = {TO(I32, f64_i32) TO(I64, f64_i64) TO(U64, f64_u64) TO(BOOL, f64_bool) TO(F32, f64_f32) TO(ODD, f64_odd)},
+    [F64] = {TO_8(f64_8) TO_16(f64_16) TO(I32, f64_i32) TO(I64, f64_i64) TO(U64, f64_u64) TO(BOOL, f64_bool) TO(F32, f64_f32) TO(ODD, f64_odd)},
 };
 /* clang-format on */
 

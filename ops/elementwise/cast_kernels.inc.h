@@ -1,10 +1,6 @@
 /* cast_kernels.inc.h — the steps that casts are made of, for the table that typed_kernels.inc.h defines. */
 #include "base/half.h"
 
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
-
 #define STEP(how, name, type, to_type, value)                                                                \
     how static void cast_##name(void *to, const void *from, int64_t n)                                       \
     {                                                                                                        \
@@ -166,6 +162,29 @@ static void cast_f64_i32(void *to, const void *from, int64_t n)
 }
 #else
 STEP(OFTEN, f64_i32, double, int32_t, cut_i32(x))
+#endif
+
+/* To less, of whatever sign: what is cut to int32 is cut again. */
+#if defined(__AVX2__)
+/* bytes: those of a vector that are kept, of four elements of to_type each. */
+#define STEP_CUT(name, to_type, bytes)                                                                       \
+    RARE static void cast_##name(void *to, const void *from, int64_t n)                                      \
+    {                                                                                                        \
+        const double *m = from;                                                                              \
+        to_type *p = to;                                                                                     \
+        int64_t i = 0;                                                                                       \
+        for (; i + 4 <= n; i += 4) {                                                                         \
+            const __m128i four = _mm_shuffle_epi8(_mm256_cvttpd_epi32(_mm256_loadu_pd(m + i)), bytes);       \
+            memcpy(p + i, &four, 4 * sizeof *p);                                                             \
+        }                                                                                                    \
+        for (; i < n; i++)                                                                                   \
+            p[i] = (to_type)cut_i32(m[i]);                                                                   \
+    }
+STEP_CUT(f64_8, uint8_t, _mm_set1_epi32(0x0c080400))
+STEP_CUT(f64_16, uint16_t, _mm_set1_epi64x(0x0d0c090805040100))
+#else
+#define cast_f64_8 ((lnt_convert_fn)NULL)
+#define cast_f64_16 ((lnt_convert_fn)NULL)
 #endif
 STEP(RARE, f64_i64, double, int64_t, cut_i64(x))
 STEP(RARE, f64_u64, double, uint64_t, cut_u64(x))

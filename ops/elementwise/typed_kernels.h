@@ -108,6 +108,8 @@ typedef void (*lnt_along_fn)(void *out, const void *in, int64_t rows, int64_t n)
     X(i16_f64, 0)                                                                                            \
     X(16_8, 0)                                                                                               \
     X(32_8, 0)                                                                                               \
+    X(f64_8, 0)                                                                                              \
+    X(f64_16, 0)                                                                                             \
     X(64_8, 0)                                                                                               \
     X(32_16, 0)                                                                                              \
     X(64_16, 0)                                                                                              \

@@ -9,6 +9,10 @@
 #include <math.h>
 #include <string.h>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 /* X(type, lnt_dtype, unsigned type of the same size, its lnt_dtype, type to divide in)
  *   On x86 integers of 8 and 32 bits are divided as floats and doubles, which hold them and come in vectors: a quotient
  *   that is no integer is further from one than it is rounded by. Others, and ARM, divide faster one by one, or hardly
