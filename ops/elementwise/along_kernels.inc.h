@@ -4,14 +4,15 @@
 #define ALONG_ARGS void *out, const void *in, int64_t rows, int64_t n
 #define NOT_TWICE __attribute__((noinline)) /* what two functions call is not in both */
 
-/* Integers, of which the compiler makes vectors: a loop over a row that is any order of operations. */
-#define ALONG(how, head, type, load, result, store)                                                          \
+/* Integers, of which the compiler makes vectors: a loop over a row that is any order of operations. From the first
+ * element on where that makes no difference, for the sake of rows of whole vectors. */
+#define ALONG(how, head, type, first, load, result, store)                                                   \
     how static void head                                                                                     \
     {                                                                                                        \
         const type *p = in;                                                                                  \
         for (int64_t r = 0; r < rows; r++, p += n) {                                                         \
             type x = load(p[0]);                                                                             \
-            for (int64_t i = 1; i < n; i++) {                                                                \
+            for (int64_t i = first; i < n; i++) {                                                            \
                 const type y = load(p[i]);                                                                   \
                 x = (type)(result);                                                                          \
             }                                                                                                \
@@ -70,7 +71,13 @@ ALONG_VECTORS(along_Mul_DOUBLE(ALONG_ARGS), double, real_vector, AS_IS, AS_IS, T
 #define SIGNED_REALS(x) ((real_vector)((whole_vector)(x) ^ flip))
 #define SIGNED_REAL(x) (flip ? -(x) : (x))
 #define CHOICE(take, x, y) (((whole_vector)(y) & (take)) | ((whole_vector)(x) & ~(take)))
+#if defined(__AVX2__)
+/* Its instruction has the second one where either is NaN. */
+#define LARGER_REALS(x, y)                                                                                   \
+    ((real_vector)_mm256_blendv_pd(_mm256_max_pd(x, y), x, _mm256_cmp_pd(x, x, _CMP_UNORD_Q)))
+#else
 #define LARGER_REALS(x, y) ((real_vector)CHOICE(((y) > (x)) | ((y) != (y)), x, y))
+#endif
 #define LARGER_WHOLES(x, y) CHOICE((y) > (x), x, y)
 #define LARGER(x, y) ((y) > (x) || (y) != (y) ? (y) : (x))
 ALONG_VECTORS(largest_DOUBLE(ALONG_ARGS, int64_t flip), double, real_vector, SIGNED_REALS, SIGNED_REAL,
@@ -78,8 +85,8 @@ ALONG_VECTORS(largest_DOUBLE(ALONG_ARGS, int64_t flip), double, real_vector, SIG
 ALONG_VECTORS(largest_INT64(ALONG_ARGS, int64_t flip), int64_t, whole_vector, FLIPPED, FLIPPED, LARGER_WHOLES,
               LARGER)
 #define LARGEST(type, dtype)                                                                                 \
-    ALONG(HOW_##dtype NOT_TWICE, largest_##dtype(ALONG_ARGS, type flip), type, (type)FLIPPED, y > x ? y : x, \
-          FLIPPED)
+    ALONG(HOW_##dtype NOT_TWICE, largest_##dtype(ALONG_ARGS, type flip), type, 0, (type)FLIPPED,             \
+          y > x ? y : x, FLIPPED)
 LARGEST(int8_t, INT8)
 LARGEST(int16_t, INT16)
 LARGEST(int32_t, INT32)
@@ -95,8 +102,8 @@ LARGEST(int32_t, INT32)
 #define SUMS_INT64
 /* Unsigned integers are compared as signed ones with the highest bit turned over. */
 #define ALONG_INTEGERS(type, dtype, utype, udtype, real)                                                     \
-    ALONG(SUMS_##dtype, along_Add_##dtype(ALONG_ARGS), utype, AS_IS, WRAP(utype, +), AS_IS)                  \
-    ALONG(SUMS_##dtype, along_Mul_##dtype(ALONG_ARGS), utype, AS_IS, WRAP(utype, *), AS_IS)                  \
+    ALONG(SUMS_##dtype, along_Add_##dtype(ALONG_ARGS), utype, 1, AS_IS, WRAP(utype, +), AS_IS)               \
+    ALONG(SUMS_##dtype, along_Mul_##dtype(ALONG_ARGS), utype, 1, AS_IS, WRAP(utype, *), AS_IS)               \
     EXTREME(Max, dtype, dtype, 0)                                                                            \
     EXTREME(Min, dtype, dtype, -1)                                                                           \
     EXTREME(Max, udtype, dtype, (type)((utype)1 << (sizeof(type) * 8 - 1)))                                  \

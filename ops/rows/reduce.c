@@ -15,8 +15,10 @@
 #include <string.h>
 
 enum {
-    SHORT_ROW = 32,   /* rows up to that are turned where there are many */
-    SHORT_BLOCK = 64, /* and rows with what is kept behind them, up to that */
+    SHORT_ROW = 32,      /* rows up to that are turned where there are many */
+    SHORT_BLOCK = 64,    /* and rows with what is kept behind them, up to that */
+    JOINED_BYTES = 1024, /* of rows up to that others are joined with, */
+    SUMMED_BYTES = 504,  /* which sums of 8 bytes are slower by */
     FEW_ROWS = 16,
     FOLDED = 256, /* elements of short rows that are taken as one, */
     BUNDLED = 8   /* but of floats not so many that fewer of those are left, which may be taken together */
@@ -64,6 +66,21 @@ __attribute__((cold)) static bool turn(lnt_reduce *p, int64_t lines, int64_t rep
     return true;
 }
 
+/* Rows of p->inner elements that others are joined with, `lines` of them side by side. */
+__attribute__((cold)) static bool join_rows(lnt_reduce *p, int64_t lines)
+{
+    const bool extreme = p->kind == MAX || p->kind == MIN;
+    const size_t size =
+        p->finish == FINISH_NONE || p->dtype == LNT_FLOAT ? lnt_dtype_size(p->dtype) : sizeof(int64_t);
+    const int64_t longest = (extreme || size < sizeof(int64_t) ? JOINED_BYTES : SUMMED_BYTES) / (int64_t)size;
+    if (LNT_TRIMMED || p->kind == SUM_EXP || p->count == 0 || lines == 0 || p->inner > longest)
+        return false;
+    p->rows = p->inner;
+    p->columns = lines;
+    p->block = lnt_least(LNT_REDUCE_BLOCK, LNT_REDUCE_ROOM / p->inner);
+    return true;
+}
+
 /* How the innermost of these axes are reduced; the number of those before them, of which less may be left. */
 __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, const bool *reduced)
 {
@@ -74,11 +91,9 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
         return 0;
     p->inner = joined->extent[--left];
     if (reduced[left]) {
-        /* Of repeated rows only what has been joined is turned. */
-        const int64_t longest = left < 2 ? SHORT_ROW : LNT_TRIMMED ? 0 : LNT_REDUCE_ROOM / FEW_ROWS;
-        if (p->inner > longest || left == 0 ||
+        if (p->inner > SHORT_ROW || left == 0 || (LNT_TRIMMED && left > 1) ||
             !turn(p, joined->extent[left - 1], left > 1 ? joined->extent[left - 2] : 1))
-            return left;
+            return left > 1 && join_rows(p, joined->extent[left - 1]) ? left - 1 : left;
         if (p->fold > 1) {
             joined->extent[left - 2] /= p->fold;
             joined->stride[left - 2] *= p->fold;

@@ -32,14 +32,15 @@ typedef struct lnt_reduce {
     lnt_axes kept,
         reduced; /* without the innermost axis and, unless whole rows are reduced, the one before it */
     enum {
-        ALONG, /* the innermost axis is reduced, a row at a time, */
+        ALONG, /* the innermost axis is reduced, a row at a time, those that are joined before side by side, */
         TURNED, /* or many short rows at once: they become columns, and so do what few kept elements follow them */
         ACROSS /* the innermost axis is kept */
     } way;
     int64_t inner;      /* extent of the innermost axis; TURNED: elements of a row, */
     int64_t behind;     /* of which so many neighbors are kept, each with its own result (else 1) */
-    int64_t rows, fold; /* not ALONG: reduced elements one behind the other, rows taken together */
-    int64_t columns, block;  /* not ALONG: results side by side, and how many are computed at once */
+    int64_t rows,
+        fold; /* reduced elements one behind the other, rows taken together; ALONG 1 but where rows are joined */
+    int64_t columns, block;  /* results side by side, and how many are computed at once */
     int64_t n_outer_reduced; /* items of reduced */
     int64_t n_kept;          /* items of kept */
     int64_t count;           /* elements reduced to one */
@@ -61,7 +62,7 @@ typedef struct lnt_reduce_job {
 /* Where the first element is that falls into results from `column` on of item o of `kept`. */
 static inline int64_t lnt_reduce_base(const lnt_reduce *p, int64_t o, int64_t column)
 {
-    return lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->rows : 1);
+    return lnt_axes_offset(&p->kept, o) + column * (p->way == ACROSS ? 1 : p->rows);
 }
 
 /* Results of rows that were turned, n elements of p->dtype, in the order of the output. */

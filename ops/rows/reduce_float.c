@@ -239,6 +239,10 @@ static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int6
         columns.rows = p->rows;
         kind = joined(kind);
     }
+    for (int64_t i = 0; p->way == ALONG && i < n; i++)
+        acc[i] = along(p, kind, buffer + i * p->inner, p->inner, 0);
+    if (p->way == ALONG)
+        return;
     columns.dtype = LNT_FLOAT;
     columns.n_outer_reduced = 1;
     lnt_turn_by(p->kernels->turn, turned, lines, rows, p->inner, lines, p->inner, sizeof *turned);
@@ -250,7 +254,7 @@ static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int6
 static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64_t n, float *acc)
 {
     void (*const reduce)(const lnt_reduce *, const void *, int64_t, int64_t, unsigned, float *,
-                         const float *) = p->way == TURNED ? reduce_turned : reduce_columns;
+                         const float *) = p->way == ACROSS ? reduce_columns : reduce_turned;
     float largest[BLOCK], minus[BLOCK];
     if (p->kind == SUM_EXP) {
         reduce(p, x, base, n, MAX, largest, NULL);
@@ -288,5 +292,5 @@ static lnt_status task_across(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 
 lnt_task_fn lnt_reduce_float(const lnt_reduce *p)
 {
-    return p->way == ALONG ? task_along : task_across;
+    return p->way == ALONG && p->rows == 1 ? task_along : task_across;
 }

@@ -13,12 +13,6 @@
 #include <string.h>
 
 enum { BLOCK = LNT_REDUCE_BLOCK, WIDEST = sizeof(int64_t) };
-/* Libraries where size matters more turn each of repeated rows. */
-#if defined(__x86_64__)
-enum { JOINS_REPEATED = !LNT_TRIMMED };
-#else
-enum { JOINS_REPEATED = false };
-#endif
 
 /* acc = acc (+) x */
 static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
@@ -83,7 +77,7 @@ static void reduce_columns(const lnt_reduce *p, const void *x, int64_t step, int
 static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64_t n, const double *minus,
                          void *acc);
 
-/* The same of short rows that many others are joined with: that is done before they are turned. */
+/* The same of rows that many others are joined with: before they are turned, or reduced to a number each. */
 static __attribute__((noinline)) void reduce_repeated(const lnt_reduce *p, const void *x, int64_t base,
                                                       int64_t n, void *acc)
 {
@@ -94,6 +88,10 @@ static __attribute__((noinline)) void reduce_repeated(const lnt_reduce *p, const
     q.rows = q.fold = 1;
     for (int64_t i = 0; i < size; i += BLOCK)
         reduce_block(&q, x, base + i, lnt_least(BLOCK, size - i), NULL, lnt_element_at(flat, p->wide, i));
+    if (p->way == ALONG) {
+        p->bring_down(acc, flat, n, p->inner);
+        return;
+    }
     q = *p;
     q.dtype = p->wide;
     q.before = NULL;
@@ -110,7 +108,7 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
         lnt_fill(acc, n * p->fold, p->of_nothing, lnt_dtype_size(p->wide));
     const bool turns = p->way == TURNED;
     const int64_t width = turns ? n * p->fold : n, lines = width / p->behind;
-    if (JOINS_REPEATED && turns && p->n_outer_reduced > 1 && p->kind != SUM_EXP) {
+    if (!LNT_TRIMMED && p->rows > 1 && p->way != ACROSS && p->n_outer_reduced > 1 && p->kind != SUM_EXP) {
         reduce_repeated(p, x, base, n, acc);
         return;
     }
