@@ -29,12 +29,20 @@ enum { VL = LNT_VL, VECTORS = LNT_BYTE_VECTORS, AT_ONCE = VECTORS * VL };
  * and takes a fraction of the time. */
 LNT_INLINE void quantize_block(const float *x, uint8_t *y, float scale, float inverse, byte_range range)
 {
-    const float near_middle = 0.5f - 0x1p-12f; /* their distance is a thousandth of that below 512 */
     vf v[VECTORS];
-#if LNT_VL >= 8
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2)
+    /* Added to what is below 512, the last 12 bits are of the fraction: up to 2 near the middle. Of infinities and of
+     * NaN for an inverse they are 0. */
+    const vf shift = v_splat(0x1.8p11f + 0.5f + 0x1p-12f);
     v[0] = v_load(x) * v_splat(inverse);
-    const int beyond = v_any_beyond(v_off_integer(v[0]), near_middle);
+    const vi sum = (vi)v_fma(v_load(x), v_splat(inverse), shift), fraction_bits = vi_splat(0xffc);
+#if defined(LNT_SIMD_AVX512)
+    const int beyond = _mm512_testn_epi32_mask((__m512i)sum, (__m512i)fraction_bits) != 0;
 #else
+    const int beyond = vi_any((sum & fraction_bits) == 0);
+#endif
+#else
+    const float near_middle = 0.5f - 0x1p-12f; /* their distance is a thousandth of that below 512 */
     vi some = vi_splat(0);
     UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
         v[i] = v_load(x + i * VL) * v_splat(inverse);

@@ -74,3 +74,17 @@ def test_a_scale_for_each_of_few(tmp_path, dtype, inner):
               {"y": real.astype(np.float32)})
         check(tmp_path, [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], axis=1)], {"x": real.astype(np.float32)},
               constants, {"y": x})
+
+
+@pytest.mark.parametrize("scale", [0.0123, 1 / 3, 0.7, 1, 3.1e-5, 77.7])
+@pytest.mark.parametrize("zero", [0, 128, 200])
+def test_middles_between_integers(tmp_path, scale, zero):
+    """Quotients next to where rounding turns, up to beyond what a byte holds, and what is not finite."""
+    rng = np.random.default_rng(6)
+    s = np.float32(scale)
+    middles = (np.repeat(np.arange(-300, 560), 40) + 0.5) * float(s)
+    x = (middles.astype(np.float32).view(np.int32) + rng.integers(-600, 600, middles.size).astype(np.int32)).view(np.float32)
+    x[::97], x[::89] = np.inf, -np.inf
+    want = np.clip(np.rint(x / s).astype(np.float64) + zero, 0, 255).astype(np.uint8)
+    constants = {"s": np.array(s), "z": np.array(zero, np.uint8)}
+    check(tmp_path, [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])], {"x": x}, constants, {"y": want})
