@@ -57,7 +57,8 @@ typedef struct spread {
     int64_t images, groups;           /* images: of all groups */
     int64_t height, width;            /* lines of all planes of an image */
     int64_t channels, features, rows; /* rows of the product: taps of features */
-    int64_t lines, parts;             /* outputs of so many lines are a part; parts of an image */
+    int64_t share, shares;            /* features that are made together; how often */
+    int64_t lines, parts;             /* outputs of so many lines are a part; parts of a share of an image */
     int64_t near, all;                /* lines before those that meet them; lines multiplied for a part */
     int64_t taps, plane;              /* of a feature; of a tap, for a part */
     int64_t phase;                    /* pixels of a line's outputs that are `stride` apart */
@@ -88,8 +89,9 @@ static void fold_line(const lnt_kernel *k, const spread *p, const float *taps, i
     for (int64_t t = 0; t < wide && n > 0; t++)
         p->row->add_scaled(sums + t % apart * p->phase + t / apart,
                            taps + t * plane + last * p->width + first * down, down, one, n, p->width);
-    k->kernels->turn((char *)line, apart * FLOAT, (const char *)sums, p->phase * FLOAT, p->phase, apart);
-    memcpy(y, line + p->w.before[2], (size_t)p->w.out[2] * sizeof *y);
+    if (apart > 1)
+        k->kernels->turn((char *)line, apart * FLOAT, (const char *)sums, p->phase * FLOAT, p->phase, apart);
+    memcpy(y, (apart > 1 ? line : sums) + p->w.before[2], (size_t)p->w.out[2] * sizeof *y);
 }
 
 /* Sums of a feature. */
@@ -134,17 +136,21 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const spread_call *c = arg;
     const spread *p = c->p;
     lnt_gemm_call call = c->gemm;
-    call.c += thread * p->one;
+    float *planes = call.c + thread * p->one, *sums = planes + p->share * p->taps * p->plane;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t image = item / p->parts, group = image % p->groups, first = item % p->parts * p->lines,
+        const int64_t image = item / p->parts / p->shares, group = image % p->groups,
+                      feature = item / p->parts % p->shares * p->share,
+                      stop = lnt_least(feature + p->share, p->features), first = item % p->parts * p->lines,
                       from = lnt_least(first > p->near ? first - p->near : 0, p->height - p->all);
         call.a = c->gemm.a + group * p->rows * p->plan.row_step;
         call.b = c->x + (image * p->channels * p->height + from) * p->width;
         call.bias = p->row || !c->bias ? NULL : c->gemm.bias + group * p->rows;
-        lnt_gemm_part(k, &call, 0, p->rows, thread);
-        for (int64_t f = 0; f < p->features; f++)
-            fold_lines(k, p, call.c + f * p->taps * p->plane, from, first, first + p->lines,
-                       call.c + p->rows * p->plane, c->bias ? c->bias[group * p->features + f] : 0,
+        call.c = planes;
+        call.c_first = feature * p->taps * p->plane;
+        lnt_gemm_part(k, &call, feature * p->taps, stop * p->taps, thread);
+        for (int64_t f = feature; f < stop; f++)
+            fold_lines(k, p, planes + (f - feature) * p->taps * p->plane, from, first, first + p->lines, sums,
+                       c->bias ? c->bias[group * p->features + f] : 0,
                        c->y + (image * p->features + f) * lnt_volume(p->w.out));
     }
     return LNT_OK;
@@ -176,8 +182,8 @@ static lnt_status run_spread(lnt_kernel *k, const lnt_step *s)
                          (const char *)(in + g * group), p->rows * FLOAT, p->rows, p->channels);
     if (c.bias)
         lnt_repeat_each(bias, c.bias, FLOAT, p->groups * p->features, p->taps, FLOAT);
-    LNT_TRY(lnt_parallel(k, p->images * p->parts, (int64_t)(LNT_SHARED_WORK / (p->plan.work + 1)) + 1,
-                         spread_parts, &c));
+    LNT_TRY(lnt_parallel(k, p->images * p->shares * p->parts,
+                         (int64_t)(LNT_SHARED_WORK / (p->plan.work + 1)) + 1, spread_parts, &c));
     return lnt_conv_finish(k, s, &none, p->store.program);
 }
 
@@ -205,16 +211,24 @@ static void plan_lines(const lnt_site *site, const spread *p, lnt_gemm_plan *pla
     lnt_gemm_plan_blocks(plan);
 }
 
-/* How an image is cut into parts. Lines of outputs are counted as if none was cut off before them. */
+/* How an image is cut into shares of its features, and these into parts: each multiplies the lines before its own
+ * again. Lines of outputs are counted as if none was cut off before them. */
 static void plan_parts(const lnt_site *site, spread *p)
 {
-    enum { FLOATS = 1 << 17 /* at a time: what comes of them is left in the cache */ };
+    enum {
+        FLOATS = 1 << 17, /* at a time: what comes of them is left in the cache */
+        ROWS = 64         /* of a product pay for its columns being packed */
+    };
     const lnt_window *w = &p->w;
     const int64_t down = w->stride[1], across = w->stride[2];
     const int64_t lines = w->in[0] * ((w->before[1] + w->out[1] + down - 1) / down),
                   outputs = (w->before[2] + w->out[2] + across - 1) / across;
-    p->parts = p->height * p->width * p->rows / FLOATS + 1;
-    if (p->parts < site->threads && p->images < site->threads)
+    const int64_t fit = FLOATS / (p->height * p->width * p->taps + 1), least = (ROWS + p->taps - 1) / p->taps;
+    p->share = lnt_least(p->features, fit > least ? fit : least);
+    p->shares = (p->features + p->share - 1) / p->share;
+    p->share = (p->features + p->shares - 1) / p->shares;
+    p->parts = p->height * p->width * p->share * p->taps / FLOATS + 1;
+    if (p->parts < site->threads && p->images * p->shares < site->threads)
         p->parts = site->threads;
     p->lines = (lines + p->parts - 1) / p->parts;
     p->parts = (lines + p->lines - 1) / p->lines;
@@ -246,7 +260,7 @@ lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
     plan_lines(site, p, &p->plan);
     p->bias = lnt_round_up((size_t)(g->groups * p->rows * p->plan.row_step), LNT_ALIGN);
     p->product = p->bias + lnt_round_up((size_t)(g->groups * p->rows), LNT_ALIGN);
-    p->one = lnt_round_up((size_t)(p->rows * p->plane + 2 * p->phase * w->stride[2]), LNT_ALIGN);
+    p->one = lnt_round_up((size_t)(p->share * p->taps * p->plane + 2 * p->phase * w->stride[2]), LNT_ALIGN);
     p->gather = p->product + p->one * site->threads;
     lnt_bind_scratch(site, p->gather * sizeof(float) + p->plan.gather_bytes * site->threads);
     site->step->run = run_spread;
