@@ -131,6 +131,17 @@ static bool folds_taps(const lnt_conv *c)
            lnt_dim_mul(c->features * lnt_volume(w->kernel), w->in[2]) <= LNT_FOLD_LINE;
 }
 
+/* Some channels, of groups or of all: neither image is brought into another order, but lines are copied, those too that
+ * no tap meets. */
+static bool makes_planes(const lnt_conv *c)
+{
+    const int64_t taps = lnt_volume(c->w.kernel);
+    return LNT_HAS_PLANES && !has_one_tap(&c->w) && c->channels * taps <= LNT_SOME_DEPTH &&
+           c->w.kernel[1] >= c->w.stride[1] && (taps > 1 || c->channels <= LNT_STEM_RUN_MAX) &&
+           c->features >= LNT_STEM_FEATURES_MIN && has_lines(c) && at_least(c->w.out[2], LNT_PLANE_PIXELS) &&
+           !(c->groups > 1 && lnt_depthwise_widens(c->channels, c->features));
+}
+
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
 {
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
@@ -146,6 +157,8 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
     if (c->transposed)
         return !LNT_TRIMMED && planes && (lnt_conv_spreads(c) || folds_taps(c)) ? LNT_CONV_MATRIX
                                                                                 : LNT_CONV_PRODUCT;
+    if (planes && !adds && makes_planes(c))
+        return LNT_CONV_PLANES;
     const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     if (c->groups != 1 || adds)
         return product;

@@ -13,6 +13,7 @@ enum {
     LNT_STEM_FEATURES_MIN  = 4,
     LNT_FEW_FEATURES       = 16,  /* of a stem of many channels: lanes of the widest vectors */
     LNT_FEW_FEATURES_DEPTH = 160, /* longer sums hide what a tile of rows costs */
+    LNT_SOME_DEPTH         = 192, /* of planes: more multiply-adds hide what order costs */
     LNT_POINTS_MAX         = 64,  /* channels and features of kernels of one tap */
     LNT_DEPTHWISE_LINES    = 64,  /* of the kernel, at most */
     LNT_PLANE_MIN          = 256, /* pixels of planes that are made of each other, */

@@ -4,7 +4,8 @@
  * order; there each tap of each channel has a constant offset from the pixel. Kernels of one tap (1x1) need no copy:
  * all pixels are one run, read in place.
  *
- * If the output is in ONNX order, vectors hold pixels: the lines in scratch memory are de-interleaved by stride phase
+ * If the output is in ONNX order, there may be more channels, and groups, each an image by itself; vectors hold
+ * pixels: the lines in scratch memory are de-interleaved by stride phase
  * (x modulo the stride), so that every tap reads contiguous pixels. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
@@ -24,7 +25,7 @@ typedef struct stem {
     const lnt_epilogue *epilogue; /* run with each row of a band */
     bool direct;                  /* one tap: pixels are read in place, all in one row */
     int64_t band, runs;           /* rows of a band; bands side by side */
-    int64_t rows, width, images;  /* of the output */
+    int64_t rows, width, images;  /* of the output; images of all groups */
     int64_t levels;               /* images of each channel one behind the other: the first of three axes */
     int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
     int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
@@ -173,7 +174,10 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
 {
     const stem *s = c->s;
     const lnt_window *w = &s->g.w;
-    const int64_t features = s->g.features;
+    const int64_t features = s->g.features, group = b->image / s->levels % s->g.groups;
+    const size_t panels = lnt_round_up((size_t)features, LNT_PANEL) / LNT_PANEL, panel = s->depth * LNT_PANEL;
+    const float *weights = lnt_moved(c->b, group * (int64_t)(panels * panel), s->element),
+                *bias = c->bias ? c->bias + group * features : NULL;
     for (int64_t row = b->row; row < b->row_end; row++) {
         const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
         size_t c_step;
@@ -182,9 +186,9 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
                                .step = s->split ? 1 : (size_t)(w->stride[2] * s->pixel),
                                .offset = s->offset,
                                .depth = s->depth,
-                               .b = c->b,
-                               .b_panel = s->depth * LNT_PANEL,
-                               .bias = c->bias,
+                               .b = weights,
+                               .b_panel = panel,
+                               .bias = bias,
                                .pixels = (size_t)(b->end - b->begin),
                                .columns = (size_t)features,
                                .c = y,
@@ -306,14 +310,26 @@ static void find_offsets(stem *s)
             }
 }
 
-/* Pieces of a line. Where all pixels are one line, threads get as many of them each. */
+/* Pieces of a line. Where bands are few, threads get as many pixels each. */
 static int64_t runs_of(const lnt_site *site, const stem *s)
 {
     const int64_t run = s->split ? LNT_STEM_PLANE_RUN : LNT_STEM_BAND_PIXELS,
                   runs = s->width / run + (s->width < run);
     const int64_t even = (runs + site->threads - 1) / site->threads * site->threads;
-    const int64_t work = s->width / even * s->g.channels * s->g.features;
-    return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= LNT_STEM_SHARED_WORK ? even : runs;
+    const int64_t work = s->width / even * s->g.channels * lnt_volume(s->g.w.kernel) * s->g.features;
+    return s->images * bands_down(s) < site->threads && s->width / even >= LNT_PLANE_PIXELS &&
+                   work >= LNT_STEM_SHARED_WORK
+               ? even
+               : runs;
+}
+
+/* Rows of a band; of the only image threads get as many each. */
+static int64_t band_of(const lnt_site *site, const stem *s)
+{
+    int64_t bands = (s->rows + LNT_STEM_BAND_ROWS - 1) / LNT_STEM_BAND_ROWS;
+    if (s->images < site->threads)
+        bands = (bands + site->threads - 1) / site->threads * site->threads;
+    return (s->rows + bands - 1) / bands;
 }
 
 static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
@@ -325,10 +341,10 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->pixel = planes ? 1 : s->g.channels;
     s->direct = kind == LNT_CONV_POINTS;
     s->levels = s->direct ? 1 : w->in[0];
-    s->images = s->direct ? 1 : s->g.batch * s->levels;
+    s->images = s->direct ? 1 : s->g.batch * s->g.groups * s->levels;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
-    s->band = s->rows < LNT_STEM_BAND_ROWS ? s->rows : LNT_STEM_BAND_ROWS;
+    s->band = band_of(site, s);
     s->runs = runs_of(site, s);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;

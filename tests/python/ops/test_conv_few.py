@@ -1,4 +1,4 @@
-"""Convolutions to few features, for each group or in all: groups of more channels than features, one feature between
+"""Convolutions of few channels or to few features, for each group or in all: groups of more channels than features, one feature between
 planes, small images with much padding, and transposed ones whose taps never meet, as onnxruntime has them."""
 
 import numpy as np
@@ -37,6 +37,11 @@ CASES = {
     "planes, stride of two, of three each": ("Conv", 4, 12, (41, 61), 2, 2, 1, 4),
     "planes, every fourth": ("Conv", 10, 10, (40, 64), 1, 2, 1, 10),
     "narrow planes, stride of two": ("Conv", 6, 6, (70, 27), 4, 2, 1, 6),
+    "planes of five": ("Conv", 5, 20, (33, 50), 3, 1, 1, 1),
+    "planes of groups of three": ("Conv", 12, 40, (19, 61), 3, 2, 1, 4),
+    "planes of groups of eight, dilated": ("Conv", 16, 38, (17, 48), 3, 1, 3, 2),
+    "lines of many features": ("Conv", 8, 165, (701,), 3, 2, 1, 1),
+    "lines of groups": ("Conv", 42, 56, (160,), 5, 1, 1, 2),
     "points, transposed": ("ConvTranspose", 16, 5, (9, 33), 1, 1, 1, 1),
     "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
 }
