@@ -1,4 +1,5 @@
-/* check_plane.c — a plane made of another one, or of some (lnt_plane), at a level against plain loops in double. */
+/* check_plane.c — a plane made of another one, or of some (lnt_plane), and lines of taps that are added up (lnt_fold),
+ * at a level against plain loops in double. */
 #include "ops/check/check.h"
 
 #include "base/memory.h"
@@ -112,17 +113,64 @@ static void check_case(bench *b, lnt_level level, uint64_t seed, lnt_check_repor
     }
 }
 
+/* Lines and taps of random distances, in an area of random numbers with room before and behind. */
+static lnt_fold draw_fold(bench *b)
+{
+    lnt_fold f = {.x = b->x + X_MAX / 2,
+                  .lines = below(b, LINES_MAX),
+                  .taps = 1 + below(b, TAPS_MAX),
+                  .stride = 1 + below(b, STRIDE_MAX),
+                  .width = 1 + below(b, PIXELS_MAX),
+                  .c = b->c[0],
+                  .phase = C_ROW,
+                  .bias = lnt_check_float(&b->random),
+                  .low = -3,
+                  .high = 4};
+    f.pixels = f.width + f.taps / f.stride;
+    f.tap = f.width + below(b, 9);
+    f.line = (ptrdiff_t)(f.tap * f.taps) - (ptrdiff_t)below(b, 9);
+    return f;
+}
+
+static double judge_fold(const lnt_fold *f, size_t p, size_t i)
+{
+    double sum = (double)f->bias;
+    for (size_t t = p, d = 0; t < f->taps && d <= i; t += f->stride, d++)
+        for (size_t l = 0; l < f->lines && i - d < f->width; l++)
+            sum += (double)f->x[(ptrdiff_t)(t * f->tap + i - d) + (ptrdiff_t)l * f->line];
+    return fmin(fmax(sum, (double)f->low), (double)f->high);
+}
+
+static void check_fold(bench *b, lnt_level level, uint64_t seed, lnt_check_report *report)
+{
+    const lnt_fold f = draw_fold(b);
+    lnt_kernels_of(level)->conv->fold(&f);
+    for (size_t p = 0; p < f.stride; p++)
+        for (size_t i = 0; i < f.pixels; i++) {
+            const double want = judge_fold(&f, p, i), got = (double)b->c[p][i];
+            if (lnt_check_within(report, fabs(got - want), (double)(f.lines * f.taps + 1) * 0x1p-20))
+                continue;
+            lnt_check_fail(report, "%s fold of %zu, %zu x %zu taps: pixel %zu of phase %zu is %g (seed %llu)",
+                           lnt_level_text(level), f.width, f.lines, f.taps, i, p, got,
+                           (unsigned long long)seed);
+            return;
+        }
+}
+
 lnt_status lnt_check_plane(lnt_level level, uint64_t seed, lnt_check_report *r)
 {
     const uint64_t failures = r->failures;
-    if (!lnt_kernels_of(level)->conv->plane)
-        return LNT_OK;
+    const lnt_conv_kernels *kernels = lnt_kernels_of(level)->conv;
     bench *b = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *b, NULL);
     if (!b)
         return LNT_E_MEMORY;
     b->random = seed ? seed : 1;
-    for (unsigned i = 0; i < CASES; i++)
+    for (unsigned i = 0; i < CASES && kernels->plane; i++)
         check_case(b, level, seed, r);
+    for (size_t i = 0; i < X_MAX; i++)
+        b->x[i] = lnt_check_float(&b->random);
+    for (unsigned i = 0; i < CASES && kernels->fold; i++)
+        check_fold(b, level, seed, r);
     lnt_free(&lnt_malloc_allocator, b);
     return r->failures > failures ? LNT_E_INTERNAL : LNT_OK;
 }

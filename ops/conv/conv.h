@@ -124,13 +124,6 @@ bool lnt_conv_is_depthwise(const lnt_conv *c);
 /* Does each output of a transposed convolution have one tap? */
 bool lnt_conv_spreads(const lnt_conv *c);
 
-/* 1: there is a way for transposed convolutions whose taps meet. Elsewhere there is no room for it. */
-#ifdef __x86_64__
-#define LNT_HAS_FOLDS !LNT_TRIMMED
-#else
-#define LNT_HAS_FOLDS 0
-#endif
-
 /* Taps of transposed convolutions whose lines are added up, one below the other and side by side; a line of all of
  * them is in memory at once. */
 enum {

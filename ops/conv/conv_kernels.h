@@ -28,6 +28,13 @@
 #define LNT_HAS_PLANES 0
 #endif
 
+/* 1: there is a way for transposed convolutions whose taps meet (lnt_fold). Elsewhere there is no room for it. */
+#ifdef __x86_64__
+#define LNT_HAS_FOLDS !LNT_TRIMMED
+#else
+#define LNT_HAS_FOLDS 0
+#endif
+
 /* 1: groups may have more channels than features (lnt_depthwise_widens). */
 #if defined(__x86_64__) || defined(__i386__)
 #define LNT_HAS_WIDE_GROUPS LNT_HAS_DEPTHWISE
@@ -130,6 +137,23 @@ typedef struct lnt_plane {
 
 enum { LNT_PLANE_ROWS = 8, LNT_PLANE_SLACK = 64 };
 
+/* A line of outputs of a transposed convolution, in phases: c[p * phase + i] = clamp(bias + sum over l < lines, taps
+ * t = p + d * stride, d <= i < d + width of x[t * tap + l * line + i - d], low, high). Before and behind those floats
+ * as many can be read as there are pixels and LNT_FOLD_SLACK more; as many more can be written behind a phase. */
+typedef struct lnt_fold {
+    const float *x;
+    size_t tap;
+    ptrdiff_t line;
+    size_t lines, taps, stride, width, pixels;
+    float *c;
+    size_t phase;
+    float bias, low, high;
+} lnt_fold;
+
+enum { LNT_FOLD_SLACK = 64 };
+void lnt_conv_fold_avx2(const lnt_fold *f);
+__attribute__((cold)) void lnt_conv_fold_scalar(const lnt_fold *f);
+
 /* Winograd's transforms (ops/conv/winograd.h) of tiles side by side, LNT_WINOGRAD_RUN or fewer. */
 enum { LNT_WINOGRAD_RUN = 8 };
 
@@ -220,6 +244,7 @@ typedef struct lnt_conv_kernels {
     /* even[l * line + i] = x[l * n + 2 * i], odd[l * line + i] = x[l * n + 2 * i + 1], of n elements of each line
      * together; where there is `plane` */
     void (*plane_halves)(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line);
+    void (*fold)(const lnt_fold *f);            /* where LNT_HAS_FOLDS */
     const lnt_winograd_kernels *winograd;       /* NULL in a trimmed library without WinogradConv */
 } lnt_conv_kernels;
 

@@ -68,11 +68,20 @@ static const lnt_winograd_kernels winograd_kernels = {.small_in = COMMON(small_i
 #define PLANE_HALVES NULL
 #endif
 
+#if LNT_HAS_FOLDS && defined(LNT_SIMD_AVX512)
+#define FOLD lnt_conv_fold_avx2 /* most lines are short */
+#elif LNT_HAS_FOLDS
+#include "ops/conv/fold.inc.h"
+#define FOLD LNT_SIMD_NAME(lnt_conv_fold)
+#else
+#define FOLD NULL
+#endif
+
 #define CONV_KERNELS(pair, columns)                                                                          \
     {                                                                                                        \
         .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL,                                                   \
         .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL, .stem = columns, .stem_planes = stem_planes,      \
-        .plane = PLANE, .plane_halves = PLANE_HALVES,                                                        \
+        .plane = PLANE, .plane_halves = PLANE_HALVES, .fold = FOLD,                                          \
         .winograd = LNT_HAS_WinogradConv ? &winograd_kernels : NULL,                                         \
     }
 

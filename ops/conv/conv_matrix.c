@@ -9,7 +9,6 @@
 #include "ops/conv/conv.h"
 #include "ops/gemm/matmul.h"
 #include "ops/half_kernels.h"
-#include "ops/rows/row.h"
 
 #include <math.h>
 #include <string.h>
@@ -53,7 +52,7 @@ lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *g)
 
 typedef struct spread {
     lnt_window w;
-    const lnt_row_kernels *row;       /* NULL: taps never meet */
+    const lnt_conv_kernels *kernels;  /* NULL: taps never meet */
     int64_t images, groups;           /* images: of all groups */
     int64_t height, width;            /* lines of all planes of an image */
     int64_t channels, features, rows; /* rows of the product: taps of features */
@@ -61,7 +60,8 @@ typedef struct spread {
     int64_t lines, parts;             /* outputs of so many lines are a part; parts of a share of an image */
     int64_t near, all;                /* lines before those that meet them; lines multiplied for a part */
     int64_t taps, plane;              /* of a feature; of a tap, for a part */
-    int64_t phase;                    /* pixels of a line's outputs that are `stride` apart */
+    int64_t pitch, together,
+        phase; /* outputs of a line that are `stride` apart; lines at once; of all of these */
     size_t bias, product, gather,
         one; /* floats into scratch memory, behind the weights; of a thread's product and lines */
     lnt_store store;
@@ -76,32 +76,45 @@ typedef struct spread_call {
 } spread_call;
 
 /* A line of outputs: what comes of a line `last` of planes, and of those before it, by every `stride`-th tap. */
-static void fold_line(const lnt_kernel *k, const spread *p, const float *taps, int64_t last, int64_t n_taps,
-                      float *sums, float *y)
+static void fold_line(const spread *p, const float *taps, int64_t last, int64_t n_taps, float bias,
+                      float *sums)
 {
-    enum { FLOAT = sizeof(float) };
-    static const float one[LNT_FOLD_TAPS] = {1, 1, 1, 1, 1, 1, 1, 1};
-    const int64_t apart = p->w.stride[2], wide = p->w.kernel[2], plane = p->plane,
-                  first = last < p->all ? 0 : last - p->all + 1, n = lnt_least(n_taps, last + 1) - first;
-    const int64_t down = p->w.stride[1] * wide * plane - p->width;
-    float *line = sums + apart * p->phase;
-    memset(sums, 0, (size_t)(apart * p->phase) * sizeof *sums);
-    for (int64_t t = 0; t < wide && n > 0; t++)
-        p->row->add_scaled(sums + t % apart * p->phase + t / apart,
-                           taps + t * plane + last * p->width + first * down, down, one, n, p->width);
-    if (apart > 1)
-        k->kernels->turn((char *)line, apart * FLOAT, (const char *)sums, p->phase * FLOAT, p->phase, apart);
-    memcpy(y, (apart > 1 ? line : sums) + p->w.before[2], (size_t)p->w.out[2] * sizeof *y);
+    const int64_t wide = p->w.kernel[2], first = last < p->all ? 0 : last - p->all + 1,
+                  n = lnt_least(n_taps, last + 1) - first, down = p->w.stride[1] * wide * p->plane - p->width;
+    const lnt_fold fold = {.x = taps + last * p->width + first * down,
+                           .tap = (size_t)p->plane,
+                           .line = (ptrdiff_t)down,
+                           .lines = n > 0 ? (size_t)n : 0,
+                           .taps = (size_t)wide,
+                           .stride = (size_t)p->w.stride[2],
+                           .width = (size_t)p->width,
+                           .pixels = (size_t)p->pitch,
+                           .c = sums,
+                           .phase = (size_t)p->phase,
+                           .bias = bias,
+                           .low = p->store.low,
+                           .high = p->store.high};
+    p->kernels->fold(&fold);
 }
 
-/* Sums of a feature. */
-static void finish_sums(const spread *p, float bias, float *y, int64_t n)
+/* `lines` lines of outputs from line o on, as far as line `last` of planes comes to the first of them. */
+static void fold_some(const lnt_kernel *k, const spread *p, const float *planes, int64_t o, int64_t lines,
+                      int64_t from, float *sums, float bias, float *y)
 {
-    p->row->shift_scale(y, y, n, 0, 1, bias);
-    for (int64_t i = 0; i < n && (p->store.low > -INFINITY || p->store.high < INFINITY); i++) {
-        y[i] = y[i] < p->store.low ? p->store.low : y[i];
-        y[i] = y[i] > p->store.high ? p->store.high : y[i];
+    enum { FLOAT = sizeof(float) };
+    const lnt_window *w = &p->w;
+    const int64_t apart = w->stride[2], down = w->stride[1];
+    for (int64_t i = 0; i < lines; i++) {
+        const int64_t at = o + i + w->before[1], tap = at % down;
+        fold_line(p, planes + tap * w->kernel[2] * p->plane, at / down - from,
+                  (w->kernel[1] - 1 - tap + down) / down, bias, sums + i * p->pitch);
     }
+    float *turned = apart > 1 ? sums + apart * p->phase : sums;
+    if (apart > 1)
+        k->kernels->turn((char *)turned, apart * FLOAT, (const char *)sums, p->phase * FLOAT,
+                         lines * p->pitch, apart);
+    for (int64_t i = 0; i < lines; i++)
+        memcpy(y + i * w->out[2], turned + i * apart * p->pitch + w->before[2], (size_t)w->out[2] * FLOAT);
 }
 
 /* planes: p->all lines from line `from` on of each tap, to the outputs that lines [first, end) come to first, of an
@@ -114,21 +127,19 @@ static void fold_lines(const lnt_kernel *k, const spread *p, const float *planes
     const int64_t stride = w->stride[1], before = w->before[1], tall = w->out[1], wide = w->kernel[2];
     const int64_t plane = p->plane, stop = lnt_least(end * stride - before, w->in[0] * tall);
     const int64_t start = first * stride > before ? first * stride - before : 0;
-    for (int64_t z = 0; z < w->kernel[0]; z++, planes += w->kernel[1] * wide * plane)
+    for (int64_t o = start; LNT_HAS_FOLDS && p->kernels && o < stop; o += p->together)
+        fold_some(k, p, planes, o, lnt_least(p->together, stop - o), from, sums, bias, y + o * w->out[2]);
+    for (int64_t z = 0; z < w->kernel[0] && !p->kernels; z++, planes += w->kernel[1] * wide * plane)
         for (int64_t o = start; o < stop; o++) {
             const int64_t tap = (o + before) % stride, last = (o + before) / stride - from;
             const float *taps = planes + tap * wide * plane;
             float *to = y + ((o / tall * w->kernel[0] + z) * tall + o % tall) * w->out[2];
-            if (LNT_HAS_FOLDS && p->row)
-                fold_line(k, p, taps, last, (w->kernel[1] - 1 - tap + stride) / stride, sums, to);
-            else if (wide == 1)
+            if (wide == 1)
                 memcpy(to, taps + last * p->width, (size_t)p->width * FLOAT);
             else
                 k->kernels->turn((char *)to, wide * FLOAT, (const char *)(taps + last * p->width),
                                  plane * FLOAT, p->width, wide);
         }
-    if (LNT_HAS_FOLDS && p->row && start < stop)
-        finish_sums(p, bias, y + start * w->out[2], (stop - start) * w->out[2]);
 }
 
 static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -136,7 +147,7 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const spread_call *c = arg;
     const spread *p = c->p;
     lnt_gemm_call call = c->gemm;
-    float *planes = call.c + thread * p->one, *sums = planes + p->share * p->taps * p->plane;
+    float *planes = call.c + thread * p->one + LNT_FOLD_SLACK, *sums = planes + p->share * p->taps * p->plane;
     for (int64_t item = begin; item < end; item++) {
         const int64_t image = item / p->parts / p->shares, group = image % p->groups,
                       feature = item / p->parts % p->shares * p->share,
@@ -144,7 +155,7 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
                       from = lnt_least(first > p->near ? first - p->near : 0, p->height - p->all);
         call.a = c->gemm.a + group * p->rows * p->plan.row_step;
         call.b = c->x + (image * p->channels * p->height + from) * p->width;
-        call.bias = p->row || !c->bias ? NULL : c->gemm.bias + group * p->rows;
+        call.bias = p->kernels || !c->bias ? NULL : c->gemm.bias + group * p->rows;
         call.c = planes;
         call.c_first = feature * p->taps * p->plane;
         lnt_gemm_part(k, &call, feature * p->taps, stop * p->taps, thread);
@@ -189,7 +200,10 @@ static lnt_status run_spread(lnt_kernel *k, const lnt_step *s)
 
 static void plan_lines(const lnt_site *site, const spread *p, lnt_gemm_plan *plan)
 {
-    enum { PERIOD = 1024 /* rows of weights a large power of two apart would be gathered */ };
+    enum {
+        PERIOD = 1024, /* rows of weights a large power of two apart would be gathered */
+        FEW_ROWS = 32  /* read columns in place */
+    };
     static const ptrdiff_t no_tap[1] = {0};
     static const size_t no_offset[1] = {0};
     plan->kernels = site->kernels->gemm;
@@ -202,11 +216,13 @@ static void plan_lines(const lnt_site *site, const spread *p, lnt_gemm_plan *pla
     plan->tap_offset = no_tap;
     plan->b_row = (size_t)(p->height * p->width);
     plan->b_panel = LNT_PANEL;
-    plan->packs = plan->row_bias = true;
+    plan->row_bias = true;
+    plan->packs = p->share * p->taps > FEW_ROWS;
+    plan->packs_rest = !plan->packs && p->plane % LNT_PANEL != 0;
     plan->b_column = 1;
     plan->scale = 1;
-    plan->low = p->row ? -INFINITY : p->store.low;
-    plan->high = p->row ? INFINITY : p->store.high;
+    plan->low = p->kernels ? -INFINITY : p->store.low;
+    plan->high = p->kernels ? INFINITY : p->store.high;
     plan->row_step = p->channels % PERIOD ? p->channels : p->channels + LNT_PANEL;
     lnt_gemm_plan_blocks(plan);
 }
@@ -217,7 +233,8 @@ static void plan_parts(const lnt_site *site, spread *p)
 {
     enum {
         FLOATS = 1 << 17, /* at a time: what comes of them is left in the cache */
-        ROWS = 64         /* of a product pay for its columns being packed */
+        ROWS = 64,        /* of a product pay for its columns being packed */
+        SUMS = 2048       /* at a time: they are stored before they are turned */
     };
     const lnt_window *w = &p->w;
     const int64_t down = w->stride[1], across = w->stride[2];
@@ -235,8 +252,10 @@ static void plan_parts(const lnt_site *site, spread *p)
     p->near = (w->kernel[1] - 1) / down;
     p->all = lnt_least(p->lines + p->near, p->height);
     p->plane = p->all * p->width;
-    p->phase = p->width + (w->kernel[2] - 1) / across;
-    p->phase = outputs > p->phase ? outputs : p->phase;
+    p->pitch = p->width + (w->kernel[2] - 1) / across;
+    p->pitch = outputs > p->pitch ? outputs : p->pitch;
+    p->together = SUMS / (p->pitch * across) + 1;
+    p->phase = p->together * p->pitch + LNT_FOLD_SLACK;
 }
 
 lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
@@ -246,7 +265,7 @@ lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
     if (!p)
         return LNT_E_MEMORY;
     p->w = *w;
-    p->row = LNT_HAS_FOLDS && !lnt_conv_spreads(g) ? site->kernels->row : NULL;
+    p->kernels = LNT_HAS_FOLDS && !lnt_conv_spreads(g) ? site->kernels->conv : NULL;
     p->images = g->batch * g->groups;
     p->groups = g->groups;
     p->channels = g->channels;
@@ -260,7 +279,8 @@ lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *g)
     plan_lines(site, p, &p->plan);
     p->bias = lnt_round_up((size_t)(g->groups * p->rows * p->plan.row_step), LNT_ALIGN);
     p->product = p->bias + lnt_round_up((size_t)(g->groups * p->rows), LNT_ALIGN);
-    p->one = lnt_round_up((size_t)(p->share * p->taps * p->plane + 2 * p->phase * w->stride[2]), LNT_ALIGN);
+    p->one = lnt_round_up((size_t)(p->share * p->taps * p->plane + 2 * p->phase * w->stride[2]), LNT_ALIGN) +
+             LNT_FOLD_SLACK;
     p->gather = p->product + p->one * site->threads;
     lnt_bind_scratch(site, p->gather * sizeof(float) + p->plan.gather_bytes * site->threads);
     site->step->run = run_spread;
