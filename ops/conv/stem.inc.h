@@ -173,7 +173,7 @@ static void stem(const lnt_stem *s)
 #if LNT_VL == 16
 enum { PLANES = 8, PLANE_VECTORS = 3 };
 #elif defined(LNT_SIMD_AVX2)
-enum { PLANES = 8, PLANE_VECTORS = 1 };
+enum { PLANES = 4, PLANE_VECTORS = 2 }; /* more would leave fewer loads, but more pixels to go back over */
 #elif defined(LNT_SIMD_NEON) || defined(LNT_SIMD_FP16)
 enum { PLANES = 4, PLANE_VECTORS = 3 }; /* fewer loads for cores that run in order */
 #elif LNT_VL == 1
@@ -216,20 +216,22 @@ LNT_INLINE void plane_tile(const lnt_stem *s, const elem *start, size_t i, size_
         }
 }
 
-/* The last vector goes back over pixels that are done. */
+/* The last vector goes back over pixels that are done, or the last tile, of as few pixels as there are at least. */
 static void stem_planes(const lnt_stem *s)
 {
     LNT_ASSERT(s->step == 1 && s->pixels >= LNT_PLANE_PIXELS);
-    enum { MANY = PLANE_VECTORS * LNT_VL };
+    enum { MANY = PLANE_VECTORS * LNT_VL, BACK = LNT_VL > 4 && MANY <= (int)LNT_PLANE_PIXELS };
     const lnt_stem own = *s; /* out of reach of the stores, which may alias anything */
     for (size_t n = 0, i; n < own.columns; n += PLANES) {
         elem start[PLANES] = {0};
         for (size_t p = 0; own.bias && p < PLANES && n + p < own.columns; p++)
             start[p] = (elem)own.bias[n + p];
         i = 0;
-        for (; PLANE_VECTORS > 1 && i + MANY <= own.pixels; i += MANY)
+        for (; BACK && i < own.pixels; i += MANY)
+            plane_tile(&own, start, i + MANY <= own.pixels ? i : own.pixels - MANY, n, PLANE_VECTORS);
+        for (; !BACK && PLANE_VECTORS > 1 && i + MANY <= own.pixels; i += MANY)
             plane_tile(&own, start, i, n, PLANE_VECTORS);
-        for (; i < own.pixels; i += LNT_VL)
+        for (; !BACK && i < own.pixels; i += LNT_VL)
             plane_tile(&own, start, i + LNT_VL <= own.pixels ? i : own.pixels - LNT_VL, n, 1);
     }
 }
