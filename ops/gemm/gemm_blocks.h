@@ -30,9 +30,8 @@ enum {
     LNT_NARROW_ROWS = 8,         /* go well together there */
     LNT_HALF_ROWS = 4,           /* of the smaller tile that widens halves of B in registers; */
     LNT_HALF_DEPTH_MIN = 200,    /* as many products make up for sums that begin and end in memory */
-    LNT_THIN_ROWS = 8,           /* go together where rows are short, see lnt_thin_fn: */
-    LNT_THIN_DEPTH = 64,         /* as many elements or fewer, of a vector of columns, */
-    LNT_THIN_FLOATS = 256        /* or so many in all of B */
+    LNT_THIN_ROWS = 8,           /* go together where rows are short, see lnt_thin_fn: of */
+    LNT_THIN_DEPTH = 96          /* as many elements or fewer */
 };
 
 /* Tiles of halves (ops/gemm/gemm_fp16.c): sums of so many products are halves, one after the other rounded to 2**-12 of

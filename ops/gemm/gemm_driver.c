@@ -92,9 +92,17 @@ static size_t widened_floats(const lnt_gemm_plan *p)
 /* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's. */
 static bool is_thin(const lnt_gemm_plan *p)
 {
-    return p->kernels->thin && p->a_offset && !p->c_row && !p->narrow && !p->row_bias &&
-           p->rows >= 2 * LNT_THIN_ROWS &&
-           (p->columns <= LNT_PANEL ? p->depth <= LNT_THIN_DEPTH : p->depth * p->columns <= LNT_THIN_FLOATS);
+    return p->kernels->thin && p->a_offset && !p->c_row && !p->row_bias && p->rows >= 2 * LNT_THIN_ROWS &&
+           p->depth <= LNT_THIN_DEPTH;
+}
+
+/* Are sums along K sooner had than thin ones? Then few columns are laid out one by one. */
+static bool is_narrow(const lnt_gemm_plan *p)
+{
+    const bool thin = LNT_HAS_THIN_TILES && is_thin(p) && p->depth <= LNT_THIN_DEPTH / 2;
+    return !thin && p->rows >= LNT_NARROW_ROWS && (p->packs || p->b_row == LNT_PANEL) && !p->packs_rest &&
+           !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
+           lnt_is_narrow(p->kernels, p->rows, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
 }
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
@@ -102,9 +110,8 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->b_form == LNT_B_F32 || p->b_row == LNT_PANEL);
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
-    p->narrow = p->rows >= LNT_NARROW_ROWS && (p->packs || p->b_row == LNT_PANEL) && !p->packs_rest &&
-                !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
-                lnt_is_narrow(p->kernels, p->rows, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
+    p->narrow = is_narrow(p);
+    p->thin = LNT_HAS_THIN_TILES && !p->narrow && is_thin(p);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
@@ -112,7 +119,6 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->gathers_all = !p->narrow && lnt_rows_collide(p->kernels, p->row_step, p->rows, (int64_t)p->columns);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
-    p->thin = LNT_HAS_THIN_TILES && is_thin(p);
     LNT_ASSERT(!p->thin || !p->gathers_all);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));

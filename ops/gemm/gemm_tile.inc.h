@@ -722,45 +722,81 @@ static void narrow(const lnt_tile *t, unsigned rows)
 
 #if LNT_VL == 16
 
-/* The first vector of columns from n on: LNT_THIN_ROWS rows, one of A and one of C and of residuals so far apart. */
-static __attribute__((noinline)) void thin_part(const lnt_tile *t, const float *a, size_t a_step, float *c,
-                                                const float *residual, size_t c_step, size_t n)
+/* LNT_THIN_ROWS rows, one of A and one of C and of residuals so far apart. */
+typedef struct thin_rows {
+    const float *a, *residual;
+    float *c;
+    size_t a_step, c_step;
+} thin_rows;
+
+/* What is more than a sum and a bias, once they are in C. */
+static __attribute__((noinline)) void thin_finish(const lnt_tile *t, const thin_rows *r)
 {
-    const float *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
-    const size_t left = t->columns - n, b_row = t->b_row;
-    const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
-    const vf low = v_splat(t->low), high = v_splat(t->high);
-    const vf bias = t->bias ? v_load_n(t->bias + n, lanes) : v_splat(0);
+    for (size_t i = 0; i < LNT_THIN_ROWS; i++)
+        for (size_t n = t->first; n < t->columns; n += LNT_VL) {
+            const size_t left = t->columns - n, at = i * r->c_step + n;
+            const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
+            vf x = v_load_n(r->c + at, lanes);
+            if (t->scale != 1.0f)
+                x = x * v_splat(t->scale) + (t->bias ? v_load_n(t->bias + n, lanes) : v_splat(-0.0f));
+            if (r->residual)
+                x += v_load_n(r->residual + at, lanes);
+            v_store_n(r->c + at, v_min(v_splat(t->high), v_max(v_splat(t->low), x)), lanes);
+        }
+}
+
+/* A vector of columns from n on, masked where they are fewer; with half, half a one at most, whose stores meet a
+ * second line half as often. */
+LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const bool masked, const bool half)
+{
+    const float *a = r->a, *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
+    const unsigned lanes = (unsigned)(t->columns - n);
+    const size_t a_step = r->a_step, b_row = t->b_row, c_step = r->c_step;
+    const vf bias = t->bias && t->scale == 1.0f ? load_lanes(t->bias + n, masked, lanes) : v_splat(0);
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-        acc[i] = t->scale == 1.0f ? bias : v_splat(0);
+        acc[i] = bias;
     for (const float *const end = a + t->depth; a < end; a++, b += b_row) {
         const vf row = v_load(b);
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-            acc[i] = v_fma(v_splat(a[i * a_step]), row, acc[i]);
+            v_fma_from(&acc[i], a + i * a_step, row, half);
     }
-    if (t->scale != 1.0f)
-        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-            acc[i] = acc[i] * v_splat(t->scale) + bias;
-    if (residual)
-        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-            acc[i] += v_load_n(residual + i * c_step + n, lanes);
-    if (t->low != -INFINITY || t->high != INFINITY)
-        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-            acc[i] = v_min(high, v_max(low, acc[i]));
+    float *c = r->c + n;
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++, c += c_step)
-        v_store_n(c + n, acc[i], lanes);
+        if (half)
+            _mm256_mask_storeu_ps(c, (__mmask8)((1u << lanes) - 1), _mm512_castps512_ps256((__m512)acc[i]));
+        else if (masked)
+            v_store_n(c, acc[i], lanes);
+        else
+            v_store(c, acc[i]);
+}
+
+static void thin_block(const lnt_tile *t, const thin_rows *r)
+{
+    size_t n = t->first;
+    for (; n + LNT_VL <= t->columns; n += LNT_VL)
+        thin_part(t, r, n, false, false);
+    if (n + LNT_VL / 2 < t->columns)
+        thin_part(t, r, n, true, false);
+    else if (n < t->columns)
+        thin_part(t, r, n, true, true);
 }
 
 /* The last rows begin early enough to be as many as others. */
 static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
 {
     LNT_ASSERT(rows >= LNT_THIN_ROWS && t->taps <= 1);
+    const bool plain = t->scale == 1.0f && !t->residual && t->low == -INFINITY && t->high == INFINITY;
     for (size_t row = 0; row < rows; row += LNT_THIN_ROWS) {
         const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
-        const float *residual = t->residual ? t->residual[0] + first * c_step : NULL;
-        for (size_t n = t->first; n < t->columns; n += LNT_VL)
-            thin_part(t, t->a[0] + first * a_step, a_step, t->c[0] + first * c_step, residual, c_step, n);
+        const thin_rows r = {.a = t->a[0] + first * a_step,
+                             .residual = t->residual ? t->residual[0] + first * c_step : NULL,
+                             .c = t->c[0] + first * c_step,
+                             .a_step = a_step,
+                             .c_step = c_step};
+        thin_block(t, &r);
+        if (!plain)
+            thin_finish(t, &r);
     }
 }
 

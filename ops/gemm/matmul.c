@@ -521,7 +521,7 @@ static lnt_status bind_product(lnt_site *site)
     size_t bytes = 0;
     lnt_matmul *m;
     LNT_TRY(lnt_matmul_begin(site, &m));
-    const bool column = m->p.N == 1 && (m->p.trans_a || sums_along(site, m->p.K));
+    const bool column = m->p.N == 1;
     if (takes_strips(site) && (column || has_few_rows(site, m))) {
         lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
         if (column)
@@ -570,8 +570,7 @@ static bool pack_b(const lnt_node *node, const lnt_operand *b, lnt_packed *recor
 {
     if (!lnt_pack_matrix(node, b, record))
         return false;
-    const bool column = record->N == 1 && record->K >= LNT_PANEL / 2;
-    return !column || b->dtype != LNT_FLOAT || node->program;
+    return record->N != 1 || b->dtype != LNT_FLOAT || node->program;
 }
 
 const lnt_product lnt_product_matmul = {1u << 1, NULL, pack_b, lnt_matrix_multiply_adds};
