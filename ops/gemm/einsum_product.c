@@ -8,6 +8,7 @@
 #include "ops/data/data.h"
 #include "ops/gemm/einsum.h"
 #include "ops/gemm/gemm_driver.h"
+#include "ops/gemm/matmul.h"
 
 #include <math.h>
 #include <string.h>
@@ -266,8 +267,8 @@ static void plan_gemm(const lnt_site *site, const labels *set, const product_par
     lnt_gemm_plan_blocks(plan);
 }
 
-/* A and B so that, if possible, the rows of the output are dense. False if the node is no product. */
-static bool sort_node(const lnt_site *site, const lnt_equation *e, sorted *s)
+/* What the labels are, the operands as they come. False if the node is no product. */
+static bool begin_node(const lnt_site *site, const lnt_equation *e, sorted *s)
 {
     int64_t strides[LNT_MAX_RANK] = {0};
     s->a = 0;
@@ -277,8 +278,28 @@ static bool sort_node(const lnt_site *site, const lnt_equation *e, sorted *s)
     lnt_operand_strides(site->out[0], strides);
     memset(s->step[2], 0, sizeof s->step[2]);
     memcpy(s->step[2], strides, e->n_out * sizeof *strides);
-    if (!sort_labels(e, s))
-        return false;
+    return sort_labels(e, s);
+}
+
+/* Is each product one row, which becomes A, times a matrix, and all of them are dense? */
+static bool is_row_products(const lnt_equation *e, sorted *s, lnt_matrices *p)
+{
+    const labels *set = s->set;
+    if (set[N].count == 1)
+        swap_operands(s);
+    order_inner(s);
+    const labels *const a[] = {&set[BATCH], &set[K]}, *const out[] = {&set[BATCH], &set[N]};
+    const labels *const b[] = {&set[BATCH], &set[K], &set[N]}, *const turned[] = {&set[BATCH], &set[N],
+                                                                                  &set[K]};
+    *p = (lnt_matrices){
+        .M = 1, .K = set[K].count, .N = set[N].count, .trans_b = !is_dense(e, s->step[1], b, 3), .alpha = 1};
+    return set[M].count == 1 && p->N > 1 && is_dense(e, s->step[0], a, 2) &&
+           is_dense(e, s->step[2], out, 2) && (!p->trans_b || is_dense(e, s->step[1], turned, 3));
+}
+
+/* A and B so that, if possible, the rows of the output are dense. False if the node is no product of a few rows. */
+static bool sort_node(const lnt_equation *e, sorted *s)
+{
     const labels *const rows = &s->set[N], *const columns = &s->set[M];
     if (!is_dense(e, s->step[2], &rows, 1) && is_dense(e, s->step[2], &columns, 1))
         swap_operands(s);
@@ -295,7 +316,14 @@ lnt_status lnt_einsum_bind_product(lnt_site *site, const lnt_equation *e, bool *
     size_t bytes = 0;
     *done = false;
     if (e->n_operands != 2 || site->in[0]->dtype != LNT_FLOAT || site->in[1]->dtype != LNT_FLOAT ||
-        !sort_node(site, e, &s))
+        !begin_node(site, e, &s))
+        return LNT_OK;
+    sorted rows = s;
+    lnt_matrices extents;
+    *done = LNT_HAS_MATRICES && is_row_products(e, &rows, &extents);
+    if (*done)
+        return lnt_bind_row_products(site, rows.a, &extents, s.set[BATCH].count);
+    if (!sort_node(e, &s))
         return LNT_OK;
     product_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)

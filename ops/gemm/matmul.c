@@ -384,6 +384,23 @@ static void swap_operands(lnt_matmul *m)
     m->stride_c[0] = 0;
 }
 
+lnt_status lnt_bind_row_products(lnt_site *site, unsigned row, const lnt_matrices *p, int64_t batch)
+{
+    lnt_matmul *m = lnt_bind_params(site, sizeof *m);
+    size_t *offsets = m ? lnt_bump_alloc(site->memory, 2 * (size_t)batch * sizeof *offsets, site->err) : NULL;
+    if (!offsets)
+        return LNT_E_MEMORY;
+    *m = (lnt_matmul){.p = *p, .a = row, .b = !row, .batch = batch, .row = site->kernels->row};
+    m->offset_a = offsets;
+    m->offset_b = offsets + batch;
+    for (int64_t i = 0; i < batch; i++) {
+        m->offset_a[i] = (size_t)(i * p->K);
+        m->offset_b[i] = (size_t)(i * p->K * p->N);
+    }
+    site->step->run = run_few_rows;
+    return LNT_OK;
+}
+
 /* May rows be summed up without panels? */
 static bool takes_strips(const lnt_site *site)
 {

@@ -46,6 +46,9 @@ void lnt_matmul_scale_offsets(const lnt_matmul *m, size_t elements);
 lnt_status lnt_matmul_plan(lnt_site *site, lnt_matmul *m, size_t bytes);
 lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s);
 
+/* A batch of rows, input `row` of the node, each times a matrix of floats that is the other input's and not packed. */
+lnt_status lnt_bind_row_products(lnt_site *site, unsigned row, const lnt_matrices *p, int64_t batch);
+
 /* Products of double, int32, uint32, int64 and uint64 (matmul_number.c). */
 lnt_status lnt_bind_matmul_number(lnt_site *site);
 
