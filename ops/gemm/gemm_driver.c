@@ -96,12 +96,11 @@ static bool is_thin(const lnt_gemm_plan *p)
            p->depth <= LNT_THIN_DEPTH;
 }
 
-/* Are sums along K sooner had than thin ones? Then few columns are laid out one by one. */
+/* Are few columns laid out one by one? Thin tiles of short rows are sooner done than sums along K. */
 static bool is_narrow(const lnt_gemm_plan *p)
 {
-    const bool thin = LNT_HAS_THIN_TILES && is_thin(p) && p->depth <= LNT_THIN_DEPTH / 2;
-    return !thin && p->rows >= LNT_NARROW_ROWS && (p->packs || p->b_row == LNT_PANEL) && !p->packs_rest &&
-           !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
+    return !(p->thin && p->depth <= LNT_THIN_DEPTH / 2) && p->rows >= LNT_NARROW_ROWS &&
+           (p->packs || p->b_row == LNT_PANEL) && !p->packs_rest && !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
            lnt_is_narrow(p->kernels, p->rows, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
 }
 
@@ -110,16 +109,17 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     LNT_ASSERT(p->b_form == LNT_B_F32 || p->b_row == LNT_PANEL);
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
+    p->thin = LNT_HAS_THIN_TILES && is_thin(p);
     p->narrow = is_narrow(p);
-    p->thin = LNT_HAS_THIN_TILES && !p->narrow && is_thin(p);
+    p->thin &= !p->narrow;
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
     p->widens = !p->narrow && (p->packs || widens(p));
     p->gathers_all = !p->narrow && lnt_rows_collide(p->kernels, p->row_step, p->rows, (int64_t)p->columns);
-    p->gathers |= p->gathers_all;
+    p->gathers |= p->gathers_all || p->a_column;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
-    LNT_ASSERT(!p->thin || !p->gathers_all);
+    LNT_ASSERT(!(p->thin || p->a_column) || !p->gathers_all);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
     const int64_t together = p->kernels->tile_panels,
@@ -138,7 +138,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     const int64_t panels_in_block = divide_up(columns, LNT_PANEL * together) * together;
     p->column_blocks = divide_up(panels, panels_in_block);
     p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
-    p->columns_outside = (int64_t)p->columns > p->rows;
+    p->columns_outside = (int64_t)p->columns > p->rows && !p->a_column;
     p->work = total * fmax(1, LNT_FEW_ROWS / rows) * fmax(1, LNT_FEW_COLUMNS / fmax((double)p->columns, 1));
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
@@ -154,6 +154,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 typedef struct block {
     const lnt_gemm_call *call;
     int64_t product, row;
+    const float *turned; /* rows of a turned A begin, those in the scratch memory; NULL: none do */
     int64_t laid_out; /* the product whose few columns of B are in the scratch memory; -1: none */
     unsigned tiles, rows;
     unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
@@ -211,8 +212,26 @@ static bool is_one_tile(const lnt_gemm_call *call)
            (!call->residual || call->residual + call->c_first != call->c);
 }
 
+/* Rows of a turned A, for the range r of K, from a few lines at a time: more are often so far apart that they push each
+ * other out of the cache. Those of all K are the next columns', too. */
+static const float *turned_rows(const lnt_kernel *k, block *b, const depth_range *r, float *to)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    enum { LINES = 8 };
+    const size_t element = sizeof *to, column = p->a_column;
+    const float *from = b->call->a + p->a_offset[b->product] + r->first * column + (size_t)b->row;
+    LNT_ASSERT(r->depth >= LINES);
+    for (size_t i = 0; i < r->depth && (b->turned != from || depth_blocks(p) > 1); i += LINES) {
+        const size_t first = i + LINES < r->depth ? i : r->depth - LINES;
+        k->kernels->turn((char *)(to + first), p->row_step * (int64_t)element,
+                         (const char *)(from + first * column), (int64_t)(column * element), b->rows, LINES);
+    }
+    b->turned = from;
+    return to;
+}
+
 /* Of a matrix, without the callback: short sums take no longer than it. */
-static void find_even_rows(block *b, const depth_range *r)
+static void find_even_rows(const lnt_kernel *k, block *b, const depth_range *r, float *gather)
 {
     const lnt_gemm_call *call = b->call;
     const lnt_gemm_plan *p = call->plan;
@@ -221,7 +240,9 @@ static void find_even_rows(block *b, const depth_range *r)
     const int64_t out = b->product * (p->c_row ? (int64_t)p->c_product : p->rows * c_row) + b->row * c_row,
                   step = p->row_step * (int64_t)element, c_step = c_row * (int64_t)element;
     const int64_t a_first = (int64_t)(p->a_offset[b->product] + r->first) + b->row * p->row_step;
-    const float *a = lnt_moved(call->a, a_first, element), *residual = NULL;
+    const bool turned = !LNT_TRIMMED && p->a_column;
+    const float *a = turned ? turned_rows(k, b, r, gather) : lnt_moved(call->a, a_first, element),
+                *residual = NULL;
     float *c = lnt_moved(call->c, out - call->c_first, element);
     if (call->residual)
         residual = lnt_moved(call->residual, out, element);
@@ -231,7 +252,7 @@ static void find_even_rows(block *b, const depth_range *r)
         next = tile_begin(b, t + 1);
         set->tap = 0;
         set->tap_end = p->taps;
-        set->gathered = false;
+        set->gathered = turned;
         for (unsigned i = 0; i < next - first; i++) {
             set->a[i] = a;
             set->c[i] = c;
@@ -243,11 +264,11 @@ static void find_even_rows(block *b, const depth_range *r)
     }
 }
 
-static void find_rows(block *b, const depth_range *r, float *gather)
+static void find_rows(const lnt_kernel *k, block *b, const depth_range *r, float *gather)
 {
     const lnt_gemm_call *call = b->call;
     if (HAS_MATRICES && call->plan->a_offset && !call->plan->gathers_all) {
-        find_even_rows(b, r);
+        find_even_rows(k, b, r, gather);
         return;
     }
     const size_t begin = r->tap * call->plan->depth + r->first;
@@ -365,7 +386,7 @@ static void run_narrow(const lnt_kernel *k, block *b, float *scratch)
     r.b = lies ? lnt_b_at(LNT_B_F32, b->call->b, b->call->b_offset[b->product]) : scratch;
     r.form = LNT_B_F32;
     tile.b_panel = p->taps * p->depth;
-    find_rows(b, &r, scratch + p->columns * tile.b_panel);
+    find_rows(k, b, &r, scratch + p->columns * tile.b_panel);
     for (unsigned t = 0; t < b->tiles; t++) {
         place_tile(b, t, &r, &tile, 0, p->columns);
         p->kernels->narrow(&tile, tile_begin(b, t + 1) - tile_begin(b, t));
@@ -551,7 +572,7 @@ static void run_block(const lnt_kernel *k, block *b, float *scratch)
         depth_range made;
         const depth_range *from = &r;
         lnt_tile tile = common_tile(b, &r);
-        find_rows(b, &r, scratch + p->widened);
+        find_rows(k, b, &r, scratch + p->widened);
         for (size_t n = b->column, stop; n < end; n = stop) {
             const size_t limit = n < p->in_place && p->in_place < end ? p->in_place : end;
             stop = limit - n < at_once ? limit : n + at_once;
@@ -678,6 +699,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     b.call = call;
     b.laid_out = -1;
     b.rows = 0;
+    b.turned = NULL;
     for (int64_t item = begin; item < end; item++) {
         int64_t rows_at, columns_at;
         find_item(o, item, &b.product, &rows_at, &columns_at);
@@ -739,6 +761,7 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     b.call = call;
     b.laid_out = -1;
     b.rows = 0;
+    b.turned = NULL;
     for (b.product = 0; b.product < p->products; b.product++)
         for (int64_t i = 0; i < blocks; i++) {
             cut_rows(&b, begin + lnt_cut(end - begin, blocks, i),

@@ -59,6 +59,8 @@ struct lnt_gemm_plan {
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
     int64_t epilogue_columns;     /* column where product p starts: p * this; 0: each has rows of its own */
     int64_t row_step;             /* floats between neighboring rows of A */
+    size_t a_column; /* 0, or A is turned: so many floats from column to column, rows side by side. Those
+                                     of a block become row_step apart in scratch memory: depth or a little more */
     bool gathers;                 /* rows_of may gather: room is kept for it */
     bool row_bias;                /* a call's bias is one of rows */
 

@@ -724,7 +724,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
 
 /* LNT_THIN_ROWS rows, one of A and one of C and of residuals so far apart. */
 typedef struct thin_rows {
-    const float *a, *residual;
+    const float *a, *residual, *bias; /* the sums begin with, or NULL */
     float *c;
     size_t a_step, c_step;
 } thin_rows;
@@ -752,7 +752,7 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const
     const float *a = r->a, *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
     const unsigned lanes = (unsigned)(t->columns - n);
     const size_t a_step = r->a_step, b_row = t->b_row, c_step = r->c_step;
-    const vf bias = t->bias && t->scale == 1.0f ? load_lanes(t->bias + n, masked, lanes) : v_splat(0);
+    const vf bias = r->bias ? load_lanes(r->bias + n, masked, lanes) : v_splat(0);
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
         acc[i] = bias;
@@ -791,6 +791,7 @@ static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
         const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
         const thin_rows r = {.a = t->a[0] + first * a_step,
                              .residual = t->residual ? t->residual[0] + first * c_step : NULL,
+                             .bias = t->scale == 1.0f ? t->bias : NULL,
                              .c = t->c[0] + first * c_step,
                              .a_step = a_step,
                              .c_step = c_step};

@@ -474,12 +474,20 @@ static void bind_c(const lnt_site *site, lnt_matmul *m, size_t *bytes)
     *bytes += lnt_round_up((size_t)(m->p.N * (m->stride_c[0] ? m->p.M : 1)) * sizeof(float), 64);
 }
 
-/* Matrices of A, [K][M] each, to rows [M][K] in scratch memory. */
+/* Is A, [K][M], turned in parts, as blocks of rows need them? Not for so many columns that it would be again and again,
+ * nor where rows are short. */
+static bool turns_parts(const lnt_site *site, const lnt_matmul *m)
+{
+    enum { COLUMNS = 512, DEPTH = 2 * LNT_PANEL };
+    return !LNT_TRIMMED && !site->half && m->p.trans_a && m->p.M > 1 && m->p.K >= DEPTH && m->p.N <= COLUMNS;
+}
+
+/* Or all matrices, to rows [M][K] in scratch memory? */
 static void bind_turn(const lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
     const int64_t M = m->p.M, K = m->p.K, element = (int64_t)lnt_site_element(site),
                   count = lnt_operand_count(site->in[0]);
-    m->transpose_a = m->p.trans_a && M > 1 && K > 1;
+    m->transpose_a = m->p.trans_a && M > 1 && K > 1 && !turns_parts(site, m);
     if (!m->transpose_a)
         return;
     lnt_copy_begin(&m->transpose, (size_t)element);
@@ -517,6 +525,10 @@ lnt_status lnt_matmul_plan(lnt_site *site, lnt_matmul *m, size_t bytes)
     plan->taps = 1;
     plan->depth = (size_t)m->p.K;
     plan->row_step = m->p.K;
+    if (turns_parts(site, m)) {
+        plan->row_step |= LNT_PANEL; /* no power of two, so that rows do not collide */
+        plan->a_column = (size_t)m->p.M;
+    }
     plan->tap_offset = no_offset;
     plan->scale = m->p.alpha;
     plan->low = m->store.low;
