@@ -89,11 +89,13 @@ static size_t widened_floats(const lnt_gemm_plan *p)
     return (size_t)(panels * taps * depth) * LNT_PANEL;
 }
 
-/* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's. */
+/* Of a matrix, whose rows are too short to push each other out of the cache; so many that each block has a tile's, and
+ * that those computed twice for whole tiles are a few of them, or little each. */
 static bool is_thin(const lnt_gemm_plan *p)
 {
+    const int64_t twice = -p->rows & (LNT_THIN_ROWS - 1);
     return p->kernels->thin && p->a_offset && !p->c_row && !p->row_bias && p->rows >= 2 * LNT_THIN_ROWS &&
-           p->depth <= LNT_THIN_DEPTH;
+           p->depth <= LNT_THIN_DEPTH && (p->columns <= LNT_PANEL || twice * 16 <= p->rows);
 }
 
 /* Are few columns laid out one by one? Thin tiles of short rows are sooner done than sums along K. */

@@ -724,7 +724,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
 
 /* LNT_THIN_ROWS rows, one of A and one of C and of residuals so far apart. */
 typedef struct thin_rows {
-    const float *a, *residual, *bias; /* the sums begin with, or NULL */
+    const float *a, *residual;
     float *c;
     size_t a_step, c_step;
 } thin_rows;
@@ -746,13 +746,14 @@ static __attribute__((noinline)) void thin_finish(const lnt_tile *t, const thin_
 }
 
 /* A vector of columns from n on, masked where they are fewer; with half, half a one at most, whose stores meet a
- * second line half as often. */
-LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const bool masked, const bool half)
+ * second line half as often. start: what columns begin with, or NULL. */
+LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, const float *start, size_t n,
+                          const bool masked, const bool half)
 {
     const float *a = r->a, *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
     const unsigned lanes = (unsigned)(t->columns - n);
     const size_t a_step = r->a_step, b_row = t->b_row, c_step = r->c_step;
-    const vf bias = r->bias ? load_lanes(r->bias + n, masked, lanes) : v_splat(0);
+    const vf bias = start ? load_lanes(start + n, masked, lanes) : v_splat(0);
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
         acc[i] = bias;
@@ -773,13 +774,14 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const
 
 static void thin_block(const lnt_tile *t, const thin_rows *r)
 {
+    const float *start = t->scale == 1.0f ? t->bias : NULL;
     size_t n = t->first;
     for (; n + LNT_VL <= t->columns; n += LNT_VL)
-        thin_part(t, r, n, false, false);
+        thin_part(t, r, start, n, false, false);
     if (n + LNT_VL / 2 < t->columns)
-        thin_part(t, r, n, true, false);
+        thin_part(t, r, start, n, true, false);
     else if (n < t->columns)
-        thin_part(t, r, n, true, true);
+        thin_part(t, r, start, n, true, true);
 }
 
 /* The last rows begin early enough to be as many as others. */
@@ -791,7 +793,6 @@ static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
         const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
         const thin_rows r = {.a = t->a[0] + first * a_step,
                              .residual = t->residual ? t->residual[0] + first * c_step : NULL,
-                             .bias = t->scale == 1.0f ? t->bias : NULL,
                              .c = t->c[0] + first * c_step,
                              .a_step = a_step,
                              .c_step = c_step};

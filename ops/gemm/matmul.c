@@ -474,12 +474,13 @@ static void bind_c(const lnt_site *site, lnt_matmul *m, size_t *bytes)
     *bytes += lnt_round_up((size_t)(m->p.N * (m->stride_c[0] ? m->p.M : 1)) * sizeof(float), 64);
 }
 
-/* Is A, [K][M], turned in parts, as blocks of rows need them? Not for so many columns that it would be again and again,
- * nor where rows are short. */
+/* Is A, [K][M], turned in parts, as several blocks of rows need them? Not for so many columns that it would be again
+ * and again, nor where rows are short. */
 static bool turns_parts(const lnt_site *site, const lnt_matmul *m)
 {
     enum { COLUMNS = 512, DEPTH = 2 * LNT_PANEL };
-    return !LNT_TRIMMED && !site->half && m->p.trans_a && m->p.M > 1 && m->p.K >= DEPTH && m->p.N <= COLUMNS;
+    return !LNT_TRIMMED && !site->half && m->p.trans_a && m->p.M > LNT_BLOCK_ROWS && m->p.K >= DEPTH &&
+           m->p.N <= COLUMNS;
 }
 
 /* Or all matrices, to rows [M][K] in scratch memory? */
