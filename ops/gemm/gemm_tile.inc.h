@@ -729,7 +729,7 @@ typedef struct thin_rows {
     size_t a_step, c_step;
 } thin_rows;
 
-/* What is more than a sum and a bias, once they are in C. */
+/* What is more than a sum, a bias and a residual, once they are in C; after a scale these, too. */
 static __attribute__((noinline)) void thin_finish(const lnt_tile *t, const thin_rows *r)
 {
     for (size_t i = 0; i < LNT_THIN_ROWS; i++)
@@ -737,23 +737,24 @@ static __attribute__((noinline)) void thin_finish(const lnt_tile *t, const thin_
             const size_t left = t->columns - n, at = i * r->c_step + n;
             const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
             vf x = v_load_n(r->c + at, lanes);
-            if (t->scale != 1.0f)
+            if (t->scale != 1.0f) {
                 x = x * v_splat(t->scale) + (t->bias ? v_load_n(t->bias + n, lanes) : v_splat(-0.0f));
-            if (r->residual)
-                x += v_load_n(r->residual + at, lanes);
+                if (r->residual)
+                    x += v_load_n(r->residual + at, lanes);
+            }
             v_store_n(r->c + at, v_min(v_splat(t->high), v_max(v_splat(t->low), x)), lanes);
         }
 }
 
-/* A vector of columns from n on, masked where they are fewer; with half, half a one at most, whose stores meet a
+/* A vector of columns from n on, or fewer; with half, half a one at most, whose stores meet a
  * second line half as often. start: what columns begin with, or NULL. */
 LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, const float *start, size_t n,
-                          const bool masked, const bool half)
+                          const bool half)
 {
     const float *a = r->a, *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
-    const unsigned lanes = (unsigned)(t->columns - n);
+    const unsigned lanes = (unsigned)lnt_least((int64_t)(t->columns - n), LNT_VL);
     const size_t a_step = r->a_step, b_row = t->b_row, c_step = r->c_step;
-    const vf bias = start ? load_lanes(start + n, masked, lanes) : v_splat(0);
+    const vf bias = start ? v_load_n(start + n, lanes) : v_splat(0);
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
         acc[i] = bias;
@@ -762,33 +763,32 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, const float *st
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             v_fma_from(&acc[i], a + i * a_step, row, half);
     }
+    if (r->residual && t->scale == 1.0f)
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] += v_load_n(r->residual + i * c_step + n, lanes);
     float *c = r->c + n;
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++, c += c_step)
         if (half)
             _mm256_mask_storeu_ps(c, (__mmask8)((1u << lanes) - 1), _mm512_castps512_ps256((__m512)acc[i]));
-        else if (masked)
-            v_store_n(c, acc[i], lanes);
         else
-            v_store(c, acc[i]);
+            v_store_n(c, acc[i], lanes);
 }
 
 static void thin_block(const lnt_tile *t, const thin_rows *r)
 {
     const float *start = t->scale == 1.0f ? t->bias : NULL;
     size_t n = t->first;
-    for (; n + LNT_VL <= t->columns; n += LNT_VL)
-        thin_part(t, r, start, n, false, false);
-    if (n + LNT_VL / 2 < t->columns)
-        thin_part(t, r, start, n, true, false);
-    else if (n < t->columns)
-        thin_part(t, r, start, n, true, true);
+    for (; n + LNT_VL / 2 < t->columns; n += LNT_VL)
+        thin_part(t, r, start, n, false);
+    if (n < t->columns)
+        thin_part(t, r, start, n, true);
 }
 
 /* The last rows begin early enough to be as many as others. */
 static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
 {
     LNT_ASSERT(rows >= LNT_THIN_ROWS && t->taps <= 1);
-    const bool plain = t->scale == 1.0f && !t->residual && t->low == -INFINITY && t->high == INFINITY;
+    const bool plain = t->scale == 1.0f && t->low == -INFINITY && t->high == INFINITY;
     for (size_t row = 0; row < rows; row += LNT_THIN_ROWS) {
         const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
         const thin_rows r = {.a = t->a[0] + first * a_step,
