@@ -729,19 +729,17 @@ typedef struct thin_rows {
     size_t a_step, c_step;
 } thin_rows;
 
-/* What is more than a sum, a bias and a residual, once they are in C; after a scale these, too. */
+/* What becomes of sums that are scaled, once they are in C. */
 static __attribute__((noinline)) void thin_finish(const lnt_tile *t, const thin_rows *r)
 {
     for (size_t i = 0; i < LNT_THIN_ROWS; i++)
         for (size_t n = t->first; n < t->columns; n += LNT_VL) {
             const size_t left = t->columns - n, at = i * r->c_step + n;
             const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
-            vf x = v_load_n(r->c + at, lanes);
-            if (t->scale != 1.0f) {
-                x = x * v_splat(t->scale) + (t->bias ? v_load_n(t->bias + n, lanes) : v_splat(-0.0f));
-                if (r->residual)
-                    x += v_load_n(r->residual + at, lanes);
-            }
+            vf x = v_load_n(r->c + at, lanes) * v_splat(t->scale);
+            x += t->bias ? v_load_n(t->bias + n, lanes) : v_splat(-0.0f);
+            if (r->residual)
+                x += v_load_n(r->residual + at, lanes);
             v_store_n(r->c + at, v_min(v_splat(t->high), v_max(v_splat(t->low), x)), lanes);
         }
 }
@@ -766,6 +764,9 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, const float *st
     if (r->residual && t->scale == 1.0f)
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             acc[i] += v_load_n(r->residual + i * c_step + n, lanes);
+    if (t->scale == 1.0f && (t->low != -INFINITY || t->high != INFINITY))
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] = v_min(v_splat(t->high), v_max(v_splat(t->low), acc[i]));
     float *c = r->c + n;
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++, c += c_step)
         if (half)
@@ -788,7 +789,6 @@ static void thin_block(const lnt_tile *t, const thin_rows *r)
 static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
 {
     LNT_ASSERT(rows >= LNT_THIN_ROWS && t->taps <= 1);
-    const bool plain = t->scale == 1.0f && t->low == -INFINITY && t->high == INFINITY;
     for (size_t row = 0; row < rows; row += LNT_THIN_ROWS) {
         const size_t first = row + LNT_THIN_ROWS <= rows ? row : rows - LNT_THIN_ROWS;
         const thin_rows r = {.a = t->a[0] + first * a_step,
@@ -797,7 +797,7 @@ static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
                              .a_step = a_step,
                              .c_step = c_step};
         thin_block(t, &r);
-        if (!plain)
+        if (t->scale != 1.0f)
             thin_finish(t, &r);
     }
 }
