@@ -14,8 +14,8 @@ LNT_INLINE void winograd_filter(const vf *x, vf *y)
     y[2] = even - odd;
     y[3] = x[2];
 #else
-    const vf at_p = v_fma(v_splat(-2 / 3.0f), x[0], v_splat(-1 / 3.0f) * x[2]);
-    const vf at_q = v_fma(v_splat(1 / 6.0f), x[0], v_splat(1 / 3.0f) * x[2]);
+    const vf at_p = v_fma(v_splat(-1 / 3.0f), x[2], v_splat(-2 / 3.0f) * x[0]);
+    const vf at_q = v_fma(v_splat(1 / 3.0f), x[2], v_splat(1 / 6.0f) * x[0]);
     const vf p = v_splat((float)(2 / 3. * LNT_WINOGRAD_P)) * x[1];
     const vf q = v_splat((float)(LNT_WINOGRAD_Q / 6)) * x[1];
     y[0] = x[0];
