@@ -729,42 +729,30 @@ typedef struct thin_rows {
     size_t a_step, c_step;
 } thin_rows;
 
-/* What becomes of sums that are scaled, once they are in C. */
-static __attribute__((noinline)) void thin_finish(const lnt_tile *t, const thin_rows *r)
-{
-    for (size_t i = 0; i < LNT_THIN_ROWS; i++)
-        for (size_t n = t->first; n < t->columns; n += LNT_VL) {
-            const size_t left = t->columns - n, at = i * r->c_step + n;
-            const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
-            vf x = v_load_n(r->c + at, lanes) * v_splat(t->scale);
-            x += t->bias ? v_load_n(t->bias + n, lanes) : v_splat(-0.0f);
-            if (r->residual)
-                x += v_load_n(r->residual + at, lanes);
-            v_store_n(r->c + at, v_min(v_splat(t->high), v_max(v_splat(t->low), x)), lanes);
-        }
-}
-
 /* A vector of columns from n on, or fewer; with half, half a one at most, whose stores meet a
- * second line half as often. start: what columns begin with, or NULL. */
-LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, const float *start, size_t n,
-                          const bool half)
+ * second line half as often. Sums that are not scaled begin with the bias. */
+LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const bool half)
 {
     const float *a = r->a, *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
     const unsigned lanes = (unsigned)lnt_least((int64_t)(t->columns - n), LNT_VL);
     const size_t a_step = r->a_step, b_row = t->b_row, c_step = r->c_step;
-    const vf bias = start ? v_load_n(start + n, lanes) : v_splat(0);
+    const vf bias = t->bias ? v_load_n(t->bias + n, lanes) : v_splat(0), scale = v_splat(t->scale);
+    const bool scaled = t->scale != 1.0f;
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-        acc[i] = bias;
+        acc[i] = scaled ? v_splat(0) : bias;
     for (const float *const end = a + t->depth; a < end; a++, b += b_row) {
         const vf row = v_load(b);
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             v_fma_from(&acc[i], a + i * a_step, row, half);
     }
-    if (r->residual && t->scale == 1.0f)
+    if (scaled)
+        UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
+            acc[i] = v_fma(acc[i], scale, bias);
+    if (r->residual)
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             acc[i] += v_load_n(r->residual + i * c_step + n, lanes);
-    if (t->scale == 1.0f && (t->low != -INFINITY || t->high != INFINITY))
+    if (t->low != -INFINITY || t->high != INFINITY)
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             acc[i] = v_min(v_splat(t->high), v_max(v_splat(t->low), acc[i]));
     float *c = r->c + n;
@@ -777,12 +765,11 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, const float *st
 
 static void thin_block(const lnt_tile *t, const thin_rows *r)
 {
-    const float *start = t->scale == 1.0f ? t->bias : NULL;
     size_t n = t->first;
     for (; n + LNT_VL / 2 < t->columns; n += LNT_VL)
-        thin_part(t, r, start, n, false);
+        thin_part(t, r, n, false);
     if (n < t->columns)
-        thin_part(t, r, start, n, true);
+        thin_part(t, r, n, true);
 }
 
 /* The last rows begin early enough to be as many as others. */
@@ -797,8 +784,6 @@ static void thin(const lnt_tile *t, size_t rows, size_t a_step, size_t c_step)
                              .a_step = a_step,
                              .c_step = c_step};
         thin_block(t, &r);
-        if (t->scale != 1.0f)
-            thin_finish(t, &r);
     }
 }
 

@@ -225,10 +225,16 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
     }
 }
 
-/* beta * C, broadcast to whole rows: [1 or M][N], a residual's of the product's elements. */
+/* Of C as products take it. */
+static int64_t columns_of_c(const lnt_matmul *m)
+{
+    return m->column_c ? 1 : m->p.N;
+}
+
+/* beta * C, broadcast to whole rows: [1 or M][columns_of_c], a residual's of the product's elements. */
 static void expand_c(const lnt_kernel *k, const lnt_matmul *m, const float *c, float *dst)
 {
-    const int64_t rows = m->stride_c[0] ? m->p.M : 1, N = m->p.N;
+    const int64_t rows = m->stride_c[0] ? m->p.M : 1, N = columns_of_c(m);
     if (m->stride_c[0] && m->plan.kernels->element != sizeof *dst) {
         uint16_t *halves = (uint16_t *)(void *)dst;
         for (int64_t i = 0; i < rows; i++)
@@ -275,7 +281,7 @@ lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s)
                           .ld = m->p.N,
                           .bias_product = (size_t)(m->matrices_a * m->p.M),
                           .gather = scratch + m->scratch_gather};
-    if (m->has_c && !m->stride_c[0])
+    if (m->has_c && (m->column_c || !m->stride_c[0]))
         call.bias = c;
     else if (m->has_c)
         call.residual = c;
@@ -457,21 +463,30 @@ static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
     return LNT_OK;
 }
 
+/* Is C a column, of which a block lays down what its rows need? Fewer columns have a residual made of it sooner. */
+static bool is_row_bias(const lnt_site *site, const lnt_matmul *m)
+{
+    return LNT_HAS_PLAIN_CONV && m->has_c && m->stride_c[0] && !m->stride_c[1] && !site->half &&
+           m->p.N >= LNT_BIAS_COLUMNS;
+}
+
 /* Is C a bias or a residual as it is? */
 static bool takes_c(const lnt_site *site, const lnt_matmul *m)
 {
     const lnt_operand *c = lnt_own_input(site, 2);
-    return m->p.beta == 1.0f && c->rank && c->dims[c->rank - 1] == m->p.N;
+    return m->p.beta == 1.0f && (m->column_c || (c->rank && c->dims[c->rank - 1] == m->p.N));
 }
 
 /* Else it is made one in scratch memory. */
 static void bind_c(const lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
+    m->column_c = is_row_bias(site, m);
+    m->matrices_a = m->column_c;
     if (!m->has_c || takes_c(site, m))
         return;
     m->expand_c = true;
     m->scratch_c = *bytes;
-    *bytes += lnt_round_up((size_t)(m->p.N * (m->stride_c[0] ? m->p.M : 1)) * sizeof(float), 64);
+    *bytes += lnt_round_up((size_t)(columns_of_c(m) * (m->stride_c[0] ? m->p.M : 1)) * sizeof(float), 64);
 }
 
 /* Is A, [K][M], turned in parts, as several blocks of rows need them? Not for so many columns that it would be again
@@ -534,7 +549,7 @@ lnt_status lnt_matmul_plan(lnt_site *site, lnt_matmul *m, size_t bytes)
     plan->scale = m->p.alpha;
     plan->low = m->store.low;
     plan->high = m->store.high;
-    plan->row_bias = m->row_bias;
+    plan->row_bias = m->row_bias || m->column_c;
     plan->epilogue = m->row_bias ? NULL : m->store.program;
     plan->epilogue_rows = m->p.M;
     lnt_gemm_plan_blocks(plan);

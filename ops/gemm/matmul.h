@@ -27,6 +27,7 @@ typedef struct lnt_matmul {
     int64_t row_b, column_b;
     int64_t stride_c[2]; /* of Gemm's C over rows and columns; 0 where it broadcasts */
     bool has_c;
+    bool column_c; /* C is a bias of rows */
     bool pack_b, transpose_a, expand_c;
     lnt_packed packed;                                      /* of B, where it is packed at run time */
     size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
