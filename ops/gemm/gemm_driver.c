@@ -98,10 +98,12 @@ static bool is_thin(const lnt_gemm_plan *p)
            p->depth <= LNT_THIN_DEPTH && (p->columns <= LNT_PANEL || twice * 16 <= p->rows);
 }
 
-/* Are few columns laid out one by one? Thin tiles of short rows are sooner done than sums along K. */
+/* Are few columns laid out one by one? Thin tiles are sooner done than sums along K, but for one or two of them or a
+ * block of four that are not short. */
 static bool is_narrow(const lnt_gemm_plan *p)
 {
-    return !(p->thin && p->depth <= LNT_THIN_DEPTH / 2) && p->rows >= LNT_NARROW_ROWS &&
+    const bool few = p->columns <= 2 || p->columns == 4;
+    return !(p->thin && (p->depth <= LNT_THIN_DEPTH / 2 || !few)) && p->rows >= LNT_NARROW_ROWS &&
            (p->packs || p->b_row == LNT_PANEL) && !p->packs_rest && !(LNT_HAS_PLAIN_CONV && p->row_bias) &&
            lnt_is_narrow(p->kernels, p->rows, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
 }

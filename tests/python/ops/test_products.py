@@ -67,6 +67,7 @@ CASES = {
     "a batch of rows by one column": ("MatMul", [floats(3, 50, 9), floats(9, 1)], [], {}),
     "short rows by one column": ("MatMul", [floats(77, 5), floats(5, 1)], [], {}),
     "short rows, C in each row": ("Gemm", [floats(1003, 4), floats(5, 4), floats(1003, 1)], [], {"transB": 1, "alpha": 0.5}),
+    "short rows, a batch, few columns, B not constant": ("MatMul", [floats(6, 203, 64), floats(6, 64, 7)], [], {}),
     "short rows, many columns, C in each row": ("Gemm", [floats(1003, 3)], [floats(3, 333), floats(1003, 1)], {"alpha": 0.5}),
     "K in blocks, C in each row": ("Gemm", [floats(401, 1500), floats(1500, 333), floats(401, 1)], [], {"beta": -2.0}),
     "short rows, C of each number": ("Gemm", [floats(1003, 9), floats(9, 20), floats(1003, 20)], [], {"beta": -2.0}),
