@@ -537,14 +537,15 @@ static void run_tile(const lnt_gemm_plan *p, const lnt_tile *t, unsigned rows)
         p->kernels->row[p->b_form](t);
 }
 
-/* Lays down the bias of the block's rows, each in as many columns as tiles take before the next rows'. */
-static void lay_out_bias(const lnt_kernel *k, const block *b, float *line)
+/* Lays down the bias of the block's rows, each in as many columns as tiles take before the next rows': each is added to
+ * the zeros that are in the first line until the end. */
+static void lay_out_bias(const lnt_kernel *k, const block *b, float *lines)
 {
-    static const float zeros[LNT_BIAS_COLUMNS];
     const lnt_gemm_call *call = b->call;
     const float *bias = call->bias + (size_t)(b->product * call->plan->rows + b->row) % call->bias_product;
-    for (unsigned i = 0; i < b->rows; i++, line += LNT_BIAS_COLUMNS)
-        k->kernels->row->shift_scale(zeros, line, LNT_BIAS_COLUMNS, 0, 1, bias[i]);
+    memset(lines, 0, LNT_BIAS_COLUMNS * sizeof *lines);
+    for (unsigned i = b->rows; i-- > 0;)
+        k->kernels->row->shift_scale(lines, lines + i * LNT_BIAS_COLUMNS, LNT_BIAS_COLUMNS, 0, 1, bias[i]);
 }
 
 /* Rows of tile t find it where there may be a residual; columns from `first` on. */
