@@ -55,7 +55,7 @@ typedef void (*lnt_tile_fn)(const lnt_tile *t);
 
 /* Any number of rows, LNT_THIN_ROWS or more, each some floats behind the one before: the first are a[0], c[0] and
  * residual[0], which is not c[0], for some rows may be computed twice. One tap, nothing accumulated. Sums are those of
- * a tile of the most rows. */
+ * a tile of the most rows; what a scaled one and its bias make is rounded once. */
 #if defined(__x86_64__)
 enum { LNT_HAS_THIN_TILES = !LNT_TRIMMED };
 #else

@@ -736,17 +736,17 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const
     const float *a = r->a, *b = t->b + (n - t->b_column) / LNT_PANEL * t->b_panel;
     const unsigned lanes = (unsigned)lnt_least((int64_t)(t->columns - n), LNT_VL);
     const size_t a_step = r->a_step, b_row = t->b_row, c_step = r->c_step;
-    const vf bias = t->bias ? v_load_n(t->bias + n, lanes) : v_splat(0), scale = v_splat(t->scale);
-    const bool scaled = t->scale != 1.0f;
+    const vf bias = t->bias ? v_load_n(t->bias + n, lanes) : v_splat(0), scale = v_splat(t->scale),
+             start = t->scale == 1.0f ? bias : v_splat(0);
     vf acc[LNT_THIN_ROWS];
     UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
-        acc[i] = scaled ? v_splat(0) : bias;
+        acc[i] = start;
     for (const float *const end = a + t->depth; a < end; a++, b += b_row) {
         const vf row = v_load(b);
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             v_fma_from(&acc[i], a + i * a_step, row, half);
     }
-    if (scaled)
+    if (t->scale != 1.0f)
         UNROLL_FOR(10, unsigned i = 0; i < LNT_THIN_ROWS; i++)
             acc[i] = v_fma(acc[i], scale, bias);
     if (r->residual)
@@ -763,7 +763,7 @@ LNT_INLINE void thin_part(const lnt_tile *t, const thin_rows *r, size_t n, const
             v_store_n(c, acc[i], lanes);
 }
 
-static void thin_block(const lnt_tile *t, const thin_rows *r)
+LNT_INLINE void thin_block(const lnt_tile *t, const thin_rows *r)
 {
     size_t n = t->first;
     for (; n + LNT_VL / 2 < t->columns; n += LNT_VL)
