@@ -17,10 +17,23 @@ typedef struct lnt_half_kernels {
     void (*max_rows)(const void *const *rows, int64_t n_rows, void *y, int64_t n);
 } lnt_half_kernels;
 
+/* 1: some level has half arithmetic. */
+#ifdef __aarch64__
+#define LNT_HAS_HALF_LEVELS 1
+#else
+#define LNT_HAS_HALF_LEVELS 0
+#endif
+
 /* Bytes of an element of what the kernel that is being bound reads and writes. */
 static inline size_t lnt_site_element(const lnt_site *site)
 {
-    return site->half ? sizeof(uint16_t) : sizeof(float);
+    return LNT_HAS_HALF_LEVELS && site->half ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Those bytes, kept by a step: known where there is no half arithmetic. */
+static inline size_t lnt_element(size_t kept)
+{
+    return LNT_HAS_HALF_LEVELS ? kept : sizeof(float);
 }
 
 /* p moved on by n elements of so many bytes: floats, or halves that are handed around as floats. */

@@ -109,9 +109,16 @@ static double lanes_of(int64_t n)
 /* Are rows of planes made of few channels sooner than features side by side, which are brought into order then? */
 static bool has_long_rows(const lnt_conv *c)
 {
-    enum { MOVED = 16 /* multiply-adds in the time of an output */ };
-    const double depth = (double)c->channels * (double)lnt_volume(c->w.kernel);
-    return c->w.out[2] <= 0 || depth * lanes_of(c->w.out[2]) <= depth * lanes_of(c->features) + MOVED;
+    enum {
+        MOVED = 16,  /* multiply-adds in the time of an output */
+        COPIED = 280 /* lanes that multiply in the time of a line that is copied for a tap */
+    };
+    const double depth = (double)c->channels * (double)lnt_volume(c->w.kernel),
+                 met = (double)c->w.out[2] * (double)c->features * (double)c->w.kernel[1];
+    const bool joined = lnt_conv_joins_lines(c);
+    const int64_t row = joined ? lnt_dim_mul(c->w.out[1], c->w.out[2]) : c->w.out[2];
+    const double lanes = lanes_of(row) * (joined ? 1 + COPIED / met : 1);
+    return row <= 0 || depth * lanes <= depth * lanes_of(c->features) + MOVED;
 }
 
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)

@@ -133,6 +133,10 @@ enum {
     LNT_FOLD_LINE = 1 << 20
 };
 
+/* Are lines of planes so short that those of a band are one run? Then what each tap along x meets is copied by itself,
+ * which many features are worth. */
+bool lnt_conv_joins_lines(const lnt_conv *c);
+
 /* May the products of one output be added up in half arithmetic, without a sum in float? */
 bool lnt_conv_sums_in_half(const lnt_conv *c);
 

@@ -85,6 +85,13 @@ static bool has_planes(const lnt_conv *c, int64_t least, int64_t lanes)
     return !c->transposed && is_plane_by_plane(&c->w) && c->w.in[0] == 1 && at_least(pixels, least);
 }
 
+bool lnt_conv_joins_lines(const lnt_conv *c)
+{
+    const int64_t width = c->w.out[2];
+    return width > 0 && width < LNT_STEM_SHORT_LINE && width % LNT_PANEL > 0 && c->w.out[1] != 1 &&
+           c->w.stride[1] == 1 && c->features >= LNT_PANEL && !has_one_tap(&c->w);
+}
+
 static bool is_met_whole(const lnt_window *w)
 {
     return w->stride[1] == 1 && w->stride[2] == 1;
@@ -118,6 +125,14 @@ static bool has_lines(const lnt_conv *c)
            c->batch != 0;
 }
 
+/* The same of planes. */
+static bool has_runs(const lnt_conv *c)
+{
+    const lnt_window *w = &c->w;
+    const int64_t run = lnt_conv_joins_lines(c) ? lnt_dim_mul(w->out[1], w->out[2]) : w->out[2];
+    return is_plane_by_plane(w) && at_least(run, LNT_PLANE_PIXELS) && w->out[1] != 0 && c->batch != 0;
+}
+
 /* Few features of images of two axes at most, of small kernels: products of whole lines leave no lanes empty. Of few
  * channels it takes less to multiply than to add up. */
 static bool folds_taps(const lnt_conv *c)
@@ -138,7 +153,7 @@ static bool makes_planes(const lnt_conv *c)
     const int64_t taps = lnt_volume(c->w.kernel);
     return LNT_HAS_PLANES && !has_one_tap(&c->w) && c->channels * taps <= LNT_SOME_DEPTH &&
            c->w.kernel[1] >= c->w.stride[1] && (taps > 1 || c->channels <= LNT_STEM_RUN_MAX) &&
-           c->features >= LNT_STEM_FEATURES_MIN && has_lines(c) && at_least(c->w.out[2], LNT_PLANE_PIXELS) &&
+           c->features >= LNT_STEM_FEATURES_MIN && has_runs(c) &&
            !(c->groups > 1 && lnt_depthwise_widens(c->channels, c->features));
 }
 
@@ -164,9 +179,7 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
         return product;
     const bool few_channels = has_few_channels(c) && has_lines(c), few_features = has_few_features(c);
     if (!writes_pixels)
-        return few_channels && at_least(c->w.out[2], LNT_PLANE_PIXELS) && lnt_conv_in_planes(c, in)
-                   ? LNT_CONV_PLANES
-                   : product;
+        return has_few_channels(c) && has_runs(c) && lnt_conv_in_planes(c, in) ? LNT_CONV_PLANES : product;
     const bool points = is_points(c, in);
     const bool copies = in == LNT_ORDER_CHANNELS_LAST || lnt_conv_few_channels(c->channels);
     if (few_channels || (few_features && has_lines(c) && copies && !has_one_tap(&c->w)) ||

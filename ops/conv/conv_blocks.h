@@ -34,6 +34,8 @@ enum {
     LNT_STEM_BAND_ROWS   = 8,
     LNT_STEM_BAND_PIXELS = 256,       /* of each row */
     LNT_STEM_PLANE_RUN   = 512,       /* of each row of planes, which are far apart */
+    LNT_STEM_SHORT_LINE  = 64,        /* of planes: bands are one run each, */
+    LNT_STEM_RUN_PIXELS  = 256,       /* of about so many pixels */
     LNT_STEM_BAND_WORK   = 32 * 1024,
     LNT_STEM_SHARED_WORK = 320 * 1024 /* as many pay for pixels that go from one core's cache to another's */
 };

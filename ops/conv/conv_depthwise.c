@@ -68,7 +68,7 @@ static int64_t apart(const int64_t extent[LNT_WINDOW_AXES], unsigned axis)
 static const float *line_at(const depthwise_call *c, int64_t pixel, int64_t n)
 {
     const int64_t at = c->pixels > 0 ? pixel % c->pixels : 0;
-    return lnt_moved(c->x, at * c->d->in_pixel + n, c->d->element);
+    return lnt_moved(c->x, at * c->d->in_pixel + n, lnt_element(c->d->element));
 }
 
 /* row: of all images' rows of output pixels; channels from n on. */
@@ -88,7 +88,8 @@ static void list_lines(const depthwise_call *c, int64_t row, int64_t n, line_lis
                 plane * w->in[1] * w->in[2] + lnt_window_at(w, d->across, at, t) * apart(w->in, d->across);
             const int64_t tap = z * w->kernel[1] * w->kernel[2] + t * apart(w->kernel, d->across);
             list->x[list->n] = line_at(c, pixel, n);
-            list->w[list->n++] = lnt_moved(c->w, tap * d->g.channels * (int64_t)d->w_channel + n, d->element);
+            list->w[list->n++] =
+                lnt_moved(c->w, tap * d->g.channels * (int64_t)d->w_channel + n, lnt_element(d->element));
         }
 }
 
@@ -113,8 +114,8 @@ static void list_pair(const depthwise_call *c, int64_t row, int64_t n, line_list
         const bool inside = at >= 0 && at < w->in[d->across];
         list->x[l] = inside ? line_at(c, pixel, n) : NULL;
         if (l < kernel)
-            list->w[l] =
-                lnt_moved(c->w, l * apart(w->kernel, d->across) * (int64_t)d->w_channel + n, d->element);
+            list->w[l] = lnt_moved(c->w, l * apart(w->kernel, d->across) * (int64_t)d->w_channel + n,
+                                   lnt_element(d->element));
     }
 }
 
@@ -131,29 +132,29 @@ static void part_of_row(const depthwise_call *c, int64_t row, bool pair, int64_t
         list_pair(c, row, n, &lines);
     else
         list_lines(c, row, n, &lines);
-    const lnt_depthwise args = {.line = lines.x,
-                                .w = lines.w,
-                                .lines = lines.n,
-                                .taps = (size_t)w->kernel[along],
-                                .first = (ptrdiff_t)(x * w->stride[along] - w->before[along]),
-                                .width = (ptrdiff_t)w->in[along],
-                                .stride = (ptrdiff_t)w->stride[along],
-                                .spacing = (ptrdiff_t)w->dilation[along],
-                                .in_pixel = (size_t)(apart(w->in, along) * d->in_pixel),
-                                .pixel = (size_t)(apart(w->out, along) * c->ld),
-                                .w_tap = (ptrdiff_t)(apart(w->kernel, along) * d->g.channels) *
-                                         (ptrdiff_t)d->w_channel,
-                                .pixels = (size_t)(stop - x),
-                                .channels = (size_t)channels,
-                                .features = is_single(&d->g) ? 0 : (size_t)d->g.features,
-                                .group_channels = (size_t)d->g.channels,
-                                .w_channel = d->w_channel,
-                                .row = (size_t)(apart(w->out, d->across) * c->ld),
-                                .c = lnt_moved(c->y, out, d->element),
-                                .residual = c->residual ? lnt_moved(c->residual, out, d->element) : NULL,
-                                .bias = c->bias ? c->bias + n : NULL,
-                                .low = d->store.low,
-                                .high = d->store.high};
+    const lnt_depthwise args = {
+        .line = lines.x,
+        .w = lines.w,
+        .lines = lines.n,
+        .taps = (size_t)w->kernel[along],
+        .first = (ptrdiff_t)(x * w->stride[along] - w->before[along]),
+        .width = (ptrdiff_t)w->in[along],
+        .stride = (ptrdiff_t)w->stride[along],
+        .spacing = (ptrdiff_t)w->dilation[along],
+        .in_pixel = (size_t)(apart(w->in, along) * d->in_pixel),
+        .pixel = (size_t)(apart(w->out, along) * c->ld),
+        .w_tap = (ptrdiff_t)(apart(w->kernel, along) * d->g.channels) * (ptrdiff_t)d->w_channel,
+        .pixels = (size_t)(stop - x),
+        .channels = (size_t)channels,
+        .features = is_single(&d->g) ? 0 : (size_t)d->g.features,
+        .group_channels = (size_t)d->g.channels,
+        .w_channel = d->w_channel,
+        .row = (size_t)(apart(w->out, d->across) * c->ld),
+        .c = lnt_moved(c->y, out, lnt_element(d->element)),
+        .residual = c->residual ? lnt_moved(c->residual, out, lnt_element(d->element)) : NULL,
+        .bias = c->bias ? c->bias + n : NULL,
+        .low = d->store.low,
+        .high = d->store.high};
     (pair ? d->kernels->depthwise_pair : d->kernels->depthwise)(&args);
 }
 
@@ -170,8 +171,8 @@ static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64
         part_of_row(c, row, pair, x, stop, n, channels);
         for (int64_t r = row; d->epilogue && r <= row + pair; r++)
             lnt_epilogue_run(d->epilogue, k, c->step,
-                             lnt_moved(c->y, (r * length + x) * c->ld + n, d->element), c->ld, r * length + x,
-                             stop - x, n, channels);
+                             lnt_moved(c->y, (r * length + x) * c->ld + n, lnt_element(d->element)), c->ld,
+                             r * length + x, stop - x, n, channels);
         row += pair;
     }
 }
@@ -290,12 +291,13 @@ static int64_t bands_of(const lnt_site *site, const depthwise *d)
 static int64_t slice_of(const depthwise *d)
 {
     const lnt_window *w = &d->g.w;
-    const int64_t bytes = d->in_pixel * (int64_t)d->element, reach = (w->kernel[1] - 1) * w->dilation[1] + 1;
+    const int64_t bytes = d->in_pixel * (int64_t)lnt_element(d->element),
+                  reach = (w->kernel[1] - 1) * w->dilation[1] + 1;
     if (d->epilogue || d->run > 8 || w->out[2] <= 8 || d->along != 2 || !is_single(&d->g) ||
         (bytes & -bytes) >= 1024)
         return d->pixel;
     const int64_t width = w->in[2] < SLICED_RUN * w->stride[2] ? w->in[2] : SLICED_RUN * w->stride[2];
-    const int64_t slice = SLICED_BYTES / (reach * width * (int64_t)d->element) / SLICE * SLICE;
+    const int64_t slice = SLICED_BYTES / (reach * width * (int64_t)lnt_element(d->element)) / SLICE * SLICE;
     return slice < SLICE ? SLICE : slice < d->pixel ? slice : d->pixel;
 }
 

@@ -5,8 +5,8 @@
  * all pixels are one run, read in place.
  *
  * If the output is in ONNX order, there may be more channels, and groups, each an image by itself; vectors hold
- * pixels: the lines in scratch memory are de-interleaved by stride phase
- * (x modulo the stride), so that every tap reads contiguous pixels. */
+ * pixels: the lines in scratch memory are de-interleaved by stride phase (x modulo the stride), so that every tap reads
+ * contiguous pixels. Of short lines what each tap along x meets is copied by itself: rows of a band are one run. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -15,6 +15,8 @@
 #include "ops/half_kernels.h"
 
 #include <string.h>
+
+enum { RUN_SLACK = 8 /* elements behind what a tap meets */ };
 
 typedef struct stem {
     lnt_conv g;
@@ -28,9 +30,10 @@ typedef struct stem {
     int64_t rows, width, images;  /* of the output; images of all groups */
     int64_t levels;               /* images of each channel one behind the other: the first of three axes */
     int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
-    int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
+    int64_t lines, line, plane;   /* of a band in scratch memory: lines of a plane; floats of both */
     bool split;                   /* de-interleaved by stride phase: the output is in ONNX order */
     int64_t phase;                /* then: floats of one stride phase of a line */
+    int64_t tap;                  /* floats of a band that a tap along x meets, or 0: rows are no run */
     uint32_t *offset;             /* [K] */
     size_t depth, band_at, thread_bytes;
 } stem;
@@ -130,6 +133,28 @@ static void deinterleave_halves(uint16_t *to, const uint16_t *line, int64_t n, i
             to[j] = line[i];
 }
 
+/* From a line in scratch memory to where tap x of its first pixel is. */
+static int64_t tap_at(const stem *s, int64_t x)
+{
+    const int64_t at = x * s->g.w.dilation[2], stride = s->g.w.stride[2];
+    return s->split ? at % stride * s->phase + at / stride : at * s->pixel;
+}
+
+/* Where rows are one run: copies what taps along x meet of lines in scratch memory. Up to RUN_SLACK elements behind it
+ * are written, too. */
+static void copy_met(const stem *s, char *to, const char *from, int64_t lines)
+{
+    const size_t row = (size_t)s->width * lnt_element(s->element),
+                 line = (size_t)s->line * lnt_element(s->element);
+    for (int64_t x = 0; x < s->g.w.kernel[2]; x++, to += (size_t)s->tap * lnt_element(s->element)) {
+        const char *at = from + (size_t)tap_at(s, x) * lnt_element(s->element);
+        char *met = to;
+        for (int64_t l = 0; l < lines; l++, at += line, met += row)
+            for (size_t i = 0; i < row; i += sizeof(quad))
+                memcpy(met + i, at + i, sizeof(quad));
+    }
+}
+
 static void copy_band(const stem_call *c, const band *b, float *to)
 {
     const stem *s = c->s;
@@ -139,21 +164,26 @@ static void copy_band(const stem_call *c, const band *b, float *to)
     const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
     const bool split = s->split && w->stride[2] > 1;
     const int64_t item = b->image / s->levels, level = b->image % s->levels;
-    float *whole = split ? lnt_moved(to, s->planes * s->lines * s->line, s->element) : NULL;
-    for (int64_t plane = 0; plane < s->planes; plane++)
+    float *whole = lnt_moved(to, s->planes * s->plane, lnt_element(s->element)),
+          *apart = lnt_moved(whole, s->line, lnt_element(s->element));
+    for (int64_t plane = 0; plane < s->planes;
+         plane++, to = lnt_moved(to, s->plane, lnt_element(s->element))) {
         for (int64_t l = 0; l < lines; l++) {
             const int64_t y = b->row * w->stride[1] - w->before[1] + l;
             const int64_t image = (item * s->planes + plane) * s->levels + level;
-            const float *from = lnt_moved(c->x, (image * w->in[1] + y) * width, s->element);
-            float *line = lnt_moved(to, (plane * s->lines + l) * s->line, s->element);
+            const float *from = lnt_moved(c->x, (image * w->in[1] + y) * width, lnt_element(s->element));
+            float *line = lnt_moved(s->tap ? apart : to, l * s->line, lnt_element(s->element));
             copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
-                      width, s->element);
-            if (split && s->element == sizeof(float))
+                      width, lnt_element(s->element));
+            if (split && lnt_element(s->element) == sizeof(float))
                 deinterleave_line(line, whole, reach, w->stride[2], s->phase);
             else if (split)
                 deinterleave_halves((uint16_t *)(void *)line, (const uint16_t *)(const void *)whole, reach,
                                     w->stride[2], s->phase);
         }
+        if (s->tap)
+            copy_met(s, (char *)to, (const char *)apart, lines);
+    }
 }
 
 /* Where pixel b->begin of a row goes, and how far from it the next one does: the next plane's if split. */
@@ -163,11 +193,11 @@ static float *result_at(const stem_call *c, const band *b, int64_t row, size_t *
     if (s->split) {
         const int64_t image = b->image / s->levels * s->g.features * s->levels + b->image % s->levels;
         *step = (size_t)(s->levels * s->rows * s->width);
-        return lnt_moved(c->y, (image * s->rows + row) * s->width + b->begin, s->element);
+        return lnt_moved(c->y, (image * s->rows + row) * s->width + b->begin, lnt_element(s->element));
     }
     *step = (size_t)c->ld;
     return lnt_moved(c->y, ((b->image * s->rows + row) * s->width + b->begin - c->y_first) * c->ld,
-                     s->element);
+                     lnt_element(s->element));
 }
 
 static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const float *x)
@@ -176,25 +206,27 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
     const lnt_window *w = &s->g.w;
     const int64_t features = s->g.features, group = b->image / s->levels % s->g.groups;
     const size_t panels = lnt_round_up((size_t)features, LNT_PANEL) / LNT_PANEL, panel = s->depth * LNT_PANEL;
-    const float *weights = lnt_moved(c->b, group * (int64_t)(panels * panel), s->element),
+    const float *weights = lnt_moved(c->b, group * (int64_t)(panels * panel), lnt_element(s->element)),
                 *bias = c->bias ? c->bias + group * features : NULL;
-    for (int64_t row = b->row; row < b->row_end; row++) {
+    const int64_t together = s->tap ? b->row_end - b->row : 1;
+    for (int64_t row = b->row; row < b->row_end; row += together) {
         const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
         size_t c_step;
         float *y = result_at(c, b, row, &c_step);
-        const lnt_stem args = {.x = lnt_moved(x, (row - b->row) * w->stride[1] * s->line, s->element),
-                               .step = s->split ? 1 : (size_t)(w->stride[2] * s->pixel),
-                               .offset = s->offset,
-                               .depth = s->depth,
-                               .b = weights,
-                               .b_panel = panel,
-                               .bias = bias,
-                               .pixels = (size_t)(b->end - b->begin),
-                               .columns = (size_t)features,
-                               .c = y,
-                               .c_step = c_step,
-                               .low = s->store.low,
-                               .high = s->store.high};
+        const lnt_stem args = {
+            .x = lnt_moved(x, (row - b->row) * w->stride[1] * s->line, lnt_element(s->element)),
+            .step = s->split ? 1 : (size_t)(w->stride[2] * s->pixel),
+            .offset = s->offset,
+            .depth = s->depth,
+            .b = weights,
+            .b_panel = panel,
+            .bias = bias,
+            .pixels = (size_t)(together * (b->end - b->begin)),
+            .columns = (size_t)features,
+            .c = y,
+            .c_step = c_step,
+            .low = s->store.low,
+            .high = s->store.high};
         (s->split ? s->kernels->stem_planes : s->kernels->stem)(&args);
         if (s->epilogue)
             lnt_epilogue_run(s->epilogue, k, c->step, y, c->ld, at, b->end - b->begin, 0, features);
@@ -219,7 +251,7 @@ static void run_piece(lnt_kernel *k, const stem_call *c, int64_t image, int64_t 
                     .end = s->width * (run + 1) / s->runs};
     if (!s->direct)
         copy_band(c, &b, scratch);
-    run_band(k, c, &b, s->direct ? lnt_moved(c->x, b.begin * s->pixel, s->element) : scratch);
+    run_band(k, c, &b, s->direct ? lnt_moved(c->x, b.begin * s->pixel, lnt_element(s->element)) : scratch);
 }
 
 static int64_t band_end(const stem *s, int64_t row)
@@ -233,8 +265,9 @@ static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     const stem *s = c->s;
     const int64_t down = bands_down(s);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t row = item / s->runs % down * s->band;
-        run_piece(k, c, item / s->runs / down, row, band_end(s, row), item % s->runs, thread);
+        const int64_t i = item / s->runs % down;
+        run_piece(k, c, item / s->runs / down, s->rows * i / down, s->rows * (i + 1) / down, item % s->runs,
+                  thread);
     }
     return LNT_OK;
 }
@@ -262,7 +295,7 @@ static lnt_status stem_lines(lnt_kernel *k, const lnt_step *step, int64_t begin,
     c.y_first = begin * width;
     if (s->direct) {
         const band b = {.row_end = 1, .begin = begin * width, .end = end * width};
-        run_band(k, &c, &b, lnt_moved(c.x, b.begin * s->pixel, s->element));
+        run_band(k, &c, &b, lnt_moved(c.x, b.begin * s->pixel, lnt_element(s->element)));
         return LNT_OK;
     }
     for (int64_t line = begin, next; line < end; line = next) {
@@ -287,15 +320,8 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
                          run_bands, &c));
     if (!s->store.program || s->epilogue)
         return LNT_OK;
-    const lnt_conv_images none = {.relayout_out = false, .element = s->element};
+    const lnt_conv_images none = {.relayout_out = false, .element = lnt_element(s->element)};
     return lnt_conv_finish(k, step, &none, s->store.program);
-}
-
-/* From a pixel to tap x of its line. */
-static int64_t tap_at(const stem *s, int64_t x)
-{
-    const int64_t at = x * s->g.w.dilation[2], stride = s->g.w.stride[2];
-    return s->split ? at % stride * s->phase + at / stride : at * s->pixel;
 }
 
 static void find_offsets(stem *s)
@@ -305,8 +331,9 @@ static void find_offsets(stem *s)
     for (int64_t y = 0; y < w->kernel[1]; y++)
         for (int64_t x = 0; x < w->kernel[2]; x++)
             for (int64_t c = 0; c < s->g.channels; c++) {
-                const int64_t line = y * w->dilation[1] + (s->planes > 1 ? c * s->lines : 0);
-                *offset++ = (uint32_t)(line * s->line + tap_at(s, x) + (s->planes > 1 ? 0 : c));
+                const int64_t line = y * w->dilation[1],
+                              at = s->tap ? line * s->width + x * s->tap : line * s->line + tap_at(s, x);
+                *offset++ = (uint32_t)(at + c * (s->planes > 1 ? s->plane : 1));
             }
 }
 
@@ -326,10 +353,30 @@ static int64_t runs_of(const lnt_site *site, const stem *s)
 /* Rows of a band; of the only image threads get as many each. */
 static int64_t band_of(const lnt_site *site, const stem *s)
 {
-    int64_t bands = (s->rows + LNT_STEM_BAND_ROWS - 1) / LNT_STEM_BAND_ROWS;
+    const int64_t most =
+        s->tap ? LNT_STEM_RUN_PIXELS / (s->width + 1) + LNT_STEM_BAND_ROWS : LNT_STEM_BAND_ROWS;
+    int64_t bands = (s->rows + most - 1) / most;
     if (s->images < site->threads)
         bands = (bands + site->threads - 1) / site->threads * site->threads;
+    if (s->tap) /* as many pixels in each as the kernels want */
+        bands = lnt_least(bands, s->rows * s->width / (s->width + LNT_PLANE_PIXELS));
+    bands += bands == 0;
     return (s->rows + bands - 1) / bands;
+}
+
+/* Floats of a thread's band in scratch memory, and of its planes. */
+static bool size_bands(stem *s, int64_t *floats)
+{
+    if (!lnt_mul_i64(s->lines, s->line, &s->plane) || s->plane > INT32_MAX)
+        return false;
+    int64_t own = s->split ? s->line : 0;
+    if (s->tap) {
+        own += s->plane + RUN_SLACK;
+        s->tap = s->lines * s->width + RUN_SLACK;
+        s->plane = s->tap * s->g.w.kernel[2];
+    }
+    *floats = s->plane * s->planes + own;
+    return *floats <= INT32_MAX;
 }
 
 static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
@@ -344,8 +391,9 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->images = s->direct ? 1 : s->g.batch * s->g.groups * s->levels;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
+    s->tap = s->split && lnt_conv_joins_lines(&s->g);
     s->band = band_of(site, s);
-    s->runs = runs_of(site, s);
+    s->runs = s->tap ? 1 : runs_of(site, s);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||
@@ -356,9 +404,9 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->phase = (s->line + w->stride[2] - 1) / w->stride[2];
     if (s->split)
         s->line = s->phase * w->stride[2];
-    if (!lnt_mul_i64(s->lines * s->planes + s->split, s->line, &floats) || floats > INT32_MAX)
+    if (!size_bands(s, &floats))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
-    s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * s->element, LNT_ALIGN);
+    s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * lnt_element(s->element), LNT_ALIGN);
     s->depth = (size_t)(s->g.channels * lnt_volume(w->kernel));
     s->offset = lnt_bump_alloc(site->memory, s->depth * sizeof *s->offset, site->err);
     if (!s->offset)

@@ -262,8 +262,9 @@ static size_t list_lines(const filters_call *c, int64_t line, const float **x, c
         if (!lnt_conv_source(&f->g, 0, line / out[1] % out[0], t / kernel[1], &z) ||
             !lnt_conv_source(&f->g, 1, line % out[1], t % kernel[1], &y))
             continue;
-        x[n] = lnt_moved(c->x, ((image * in[0] + z) * in[1] + y) * in[2] * f->g.groups, f->element);
-        w[n++] = lnt_moved(c->w, t * kernel[2] * c->w_channel, f->element);
+        x[n] =
+            lnt_moved(c->x, ((image * in[0] + z) * in[1] + y) * in[2] * f->g.groups, lnt_element(f->element));
+        w[n++] = lnt_moved(c->w, t * kernel[2] * c->w_channel, lnt_element(f->element));
     }
     return n;
 }
@@ -277,7 +278,7 @@ static void filter_line(const filters_call *c, int64_t line, const filter_phase 
     const int64_t out = (line * f->g.w.out[2] + p->rows.out_first[2]) * c->ld;
     lines = p->rows.taps[2] ? lines : 0;
     for (size_t l = 0; l < lines; l++)
-        taps[l] = lnt_moved(w[l], p->last_tap * c->w_channel, f->element);
+        taps[l] = lnt_moved(w[l], p->last_tap * c->w_channel, lnt_element(f->element));
     const lnt_depthwise args = {.line = x,
                                 .w = taps,
                                 .lines = lines,
@@ -291,8 +292,9 @@ static void filter_line(const filters_call *c, int64_t line, const filter_phase 
                                 .w_tap = (ptrdiff_t)(-p->tap_step * c->w_channel),
                                 .pixels = (size_t)p->rows.count[2],
                                 .channels = (size_t)f->g.groups,
-                                .c = lnt_moved(c->y, out, f->element),
-                                .residual = c->residual ? lnt_moved(c->residual, out, f->element) : NULL,
+                                .c = lnt_moved(c->y, out, lnt_element(f->element)),
+                                .residual =
+                                    c->residual ? lnt_moved(c->residual, out, lnt_element(f->element)) : NULL,
                                 .bias = c->bias,
                                 .low = f->store.low,
                                 .high = f->store.high};

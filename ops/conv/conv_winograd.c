@@ -51,7 +51,8 @@ static void transform_taps(const lnt_winograd *w, const void *weights, int64_t n
     const bool widens = w->taps_form != w->plan.b_form;
     float widened[ALL * ABREAST];
     for (size_t i = (size_t)n; i < (size_t)n + w->plan.columns; i += LNT_PANEL)
-        for (size_t at = first, many; at < end; at += many, u = lnt_moved(u, (int64_t)many, w->element)) {
+        for (size_t at = first, many; at < end;
+             at += many, u = lnt_moved(u, (int64_t)many, lnt_element(w->element))) {
             const size_t from = i / LNT_PANEL * panel + at;
             many = widens && end - at > ABREAST ? ABREAST : end - at;
             for (size_t t = 0; widens && t < ALL; t++)
@@ -148,7 +149,7 @@ static size_t row_length(size_t n)
 static void cut_blocks(lnt_winograd *w)
 {
     const int64_t features = w->g.features;
-    const int64_t row_bytes = (int64_t)(w->points * w->element) * (w->g.channels + features);
+    const int64_t row_bytes = (int64_t)(w->points * lnt_element(w->element)) * (w->g.channels + features);
     int64_t rows = LNT_WINOGRAD_BLOCK_BYTES / row_bytes;
     rows = rows < LNT_WINOGRAD_ROWS_MIN   ? LNT_WINOGRAD_ROWS_MIN
            : rows > LNT_WINOGRAD_ROWS_MAX ? LNT_WINOGRAD_ROWS_MAX
@@ -184,7 +185,8 @@ static void cut_taps(lnt_winograd *w, bool half)
 {
     const int64_t panels = w->g.features < LNT_PANEL ? 1 : w->g.features / LNT_PANEL;
     w->chunks = chunks_of(w->g.channels, half);
-    const int64_t panel = w->g.channels / w->chunks * LNT_PANEL * (int64_t)(w->points * w->element);
+    const int64_t panel =
+        w->g.channels / w->chunks * LNT_PANEL * (int64_t)(w->points * lnt_element(w->element));
     int64_t together = lnt_least(panels / w->parts, LNT_WINOGRAD_TAPS_BYTES / panel);
     while (panels % together)
         together--;
@@ -252,10 +254,10 @@ static bool place(lnt_winograd *w, unsigned threads, size_t *scratch)
     w->thread_bytes = 0;
     return lnt_reserve(scratch, threads, w->plan.gather_bytes, &w->gather_at) &&
            lnt_reserve(&w->thread_bytes, 1, sizeof(held), &w->held_at) &&
-           lnt_reserve(&w->thread_bytes, w->taps ? (int64_t)w->points : 0, w->u_point * w->element,
-                       &w->u_at) &&
-           lnt_reserve(&w->thread_bytes, rows, w->v_row * w->element, &w->v_at) &&
-           lnt_reserve(&w->thread_bytes, rows, w->m_row * w->element, &w->m_at) &&
+           lnt_reserve(&w->thread_bytes, w->taps ? (int64_t)w->points : 0,
+                       w->u_point * lnt_element(w->element), &w->u_at) &&
+           lnt_reserve(&w->thread_bytes, rows, w->v_row * lnt_element(w->element), &w->v_at) &&
+           lnt_reserve(&w->thread_bytes, rows, w->m_row * lnt_element(w->element), &w->m_at) &&
            lnt_reserve(scratch, threads, w->thread_bytes, &w->threads_at);
 }
 

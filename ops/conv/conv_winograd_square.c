@@ -44,7 +44,8 @@ static void run_in(const lnt_winograd_call *c, const run *r, float *v)
         const int64_t y = r->down * w->tile - window->before[1] + i;
         const bool inside = y >= 0 && y < height;
         args.line[i] =
-            inside ? lnt_moved(c->x, (r->image * height + y) * width * w->g.channels, w->element) : w->zeros;
+            inside ? lnt_moved(c->x, (r->image * height + y) * width * w->g.channels, lnt_element(w->element))
+                   : w->zeros;
         args.pixel[i] = inside ? (size_t)w->g.channels : 0;
     }
     (is_small(w) ? w->transforms->small_in : w->transforms->in)(&args);
@@ -59,31 +60,33 @@ static void run_out(lnt_kernel *k, const lnt_winograd_call *c, const run *r, con
     const int64_t width = out[2] - x < r->tiles * tile ? out[2] - x : r->tiles * tile;
     const int64_t columns = w->g.features / w->parts;
     const int64_t pixel = (r->image * out[1] + y) * out[2] + x, at = pixel * c->ld + n;
-    const lnt_winograd_out args = {.m = m,
-                                   .m_tile = w->m_row,
-                                   .m_point = lnt_winograd_m_point(w),
-                                   .tiles = (size_t)r->tiles,
-                                   .columns = (size_t)columns,
-                                   .lines = (size_t)lines,
-                                   .width = (size_t)width,
-                                   .c = lnt_moved(c->y, at, w->element),
-                                   .residual = c->residual ? lnt_moved(c->residual, at, w->element) : NULL,
-                                   .line = (size_t)(out[2] * c->ld),
-                                   .pixel = (size_t)c->ld,
-                                   .bias = c->bias ? c->bias + n : NULL,
-                                   .low = w->store.low,
-                                   .high = w->store.high};
+    const lnt_winograd_out args = {
+        .m = m,
+        .m_tile = w->m_row,
+        .m_point = lnt_winograd_m_point(w),
+        .tiles = (size_t)r->tiles,
+        .columns = (size_t)columns,
+        .lines = (size_t)lines,
+        .width = (size_t)width,
+        .c = lnt_moved(c->y, at, lnt_element(w->element)),
+        .residual = c->residual ? lnt_moved(c->residual, at, lnt_element(w->element)) : NULL,
+        .line = (size_t)(out[2] * c->ld),
+        .pixel = (size_t)c->ld,
+        .bias = c->bias ? c->bias + n : NULL,
+        .low = w->store.low,
+        .high = w->store.high};
     (is_small(w) ? w->transforms->small_out : w->transforms->out)(&args);
     for (int64_t i = 0; w->epilogue && i < lines; i++)
-        lnt_epilogue_run(w->epilogue, k, c->step, lnt_moved(args.c, i * (int64_t)args.line, w->element),
-                         c->ld, pixel + i * out[2], width, n, columns);
+        lnt_epilogue_run(w->epilogue, k, c->step,
+                         lnt_moved(args.c, i * (int64_t)args.line, lnt_element(w->element)), c->ld,
+                         pixel + i * out[2], width, n, columns);
 }
 
 static void tiles_in(const lnt_winograd_call *c, int64_t first, int64_t stop, float *v)
 {
     for (int64_t t = first; t < stop;) {
         const run r = run_at(c->w, t, stop);
-        run_in(c, &r, lnt_moved(v, (t - first) * (int64_t)c->w->v_row, c->w->element));
+        run_in(c, &r, lnt_moved(v, (t - first) * (int64_t)c->w->v_row, lnt_element(c->w->element)));
         t += r.tiles;
     }
 }
@@ -93,7 +96,7 @@ static void tiles_out(lnt_kernel *k, const lnt_winograd_call *c, int64_t first, 
 {
     for (int64_t t = first; t < stop;) {
         const run r = run_at(c->w, t, stop);
-        run_out(k, c, &r, lnt_moved(m, (t - first) * (int64_t)c->w->m_row, c->w->element), n);
+        run_out(k, c, &r, lnt_moved(m, (t - first) * (int64_t)c->w->m_row, lnt_element(c->w->element)), n);
         t += r.tiles;
     }
 }

@@ -49,7 +49,7 @@ static lnt_status produce_lines(lnt_kernel *k, const fused_call *c, ring *r, flo
         const int64_t at = r->end % f->ring_lines, left = f->ring_lines - at, wanted = end - r->end;
         const int64_t lines = wanted < left ? wanted : left;
         LNT_TRY(f->producer->produce_lines(k, f->producer, r->end, r->end + lines,
-                                           lnt_moved(to, at * f->line, f->element), thread));
+                                           lnt_moved(to, at * f->line, lnt_element(f->element)), thread));
         r->end += lines;
     }
     return LNT_OK;
@@ -104,9 +104,9 @@ void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, int64_t together, 
 {
     int64_t reach, floats;
     f->element = lnt_site_element(site);
-    if (!site->producer || lnt_dtype_size(site->in[0]->dtype) != f->element || w->in[0] * w->kernel[0] != 1 ||
-        w->out[1] * w->out[2] == 0 || !lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &reach) ||
-        reach > w->in[1])
+    if (!site->producer || lnt_dtype_size(site->in[0]->dtype) != lnt_element(f->element) ||
+        w->in[0] * w->kernel[0] != 1 || w->out[1] * w->out[2] == 0 ||
+        !lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &reach) || reach > w->in[1])
         return;
     f->batch = site->in[0]->dims[0];
     f->height = w->in[1];
@@ -117,7 +117,7 @@ void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, int64_t together, 
     f->ring_lines = reach + 1 + (f->rows_at_once - 1) * w->stride[1];
     if (!lnt_mul_i64(f->ring_lines, f->line, &floats) || floats > INT32_MAX / 4)
         return;
-    f->ring_bytes = lnt_round_up((size_t)floats * f->element, LNT_ALIGN) + LNT_ALIGN;
+    f->ring_bytes = lnt_round_up((size_t)floats * lnt_element(f->element), LNT_ALIGN) + LNT_ALIGN;
     if (!is_worth_it(site, w, f))
         return;
     f->producer = site->step->producer = site->producer;

@@ -108,8 +108,8 @@ def test_multiply_adds(tmp_path):
 
 
 TURNED = {  # input, output channels, groups, attributes: a Relayout reads what a convolution makes, or the other way round
-    "made": ([2, 14, 80, 35], 72, 1, {"kernel": 2}),
-    "made, an odd line": ([1, 16, 145, 37], 63, 1, {"kernel": 2}),
+    "made": ([2, 50, 80, 35], 72, 1, {"kernel": 2}),
+    "made, an odd line": ([1, 49, 145, 37], 63, 1, {"kernel": 2}),
     "made, few features": ([3, 12, 301, 34], 15, 1, {"kernel": 2}),
     "read": ([3, 72, 71, 45], 72, 72, {"kernel": 3, "stride": 2, "pads": 1}),
     "read, the ring's lines apart": ([1, 33, 371, 37], 33, 33, {"kernel": 5, "stride": 3, "pads": [0, 2, 4, 1]}),
