@@ -154,7 +154,7 @@ static uint8_t is_inf(build *b, uint8_t x)
     const bool negative = lnt_attr_i(b->node, "detect_negative", 1) != 0;
     const bool positive = lnt_attr_i(b->node, "detect_positive", 1) != 0;
     if (negative && positive)
-        return emit2(b, LNT_I_EQUAL, emit1(b, LNT_I_ABS, x), constant(b, INFINITY));
+        return emit1(b, LNT_I_IS_INF, x);
     if (negative || positive)
         return emit2(b, LNT_I_EQUAL, x, constant(b, positive ? INFINITY : -INFINITY));
     return emit2(b, LNT_I_LESS, x, x);
