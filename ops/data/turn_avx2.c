@@ -7,30 +7,27 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { LANES = 8 };
+enum { LANES = 8, HALF = LANES / 2 };
 
-/* dst[r][c] = src[c][r] of a square: halves of rows four apart meet in one vector, pairs are interleaved, then pairs of
- * pairs. */
-static inline void square(char *dst, int64_t dst_step, const char *src, int64_t src_step)
+/* dst[r][c] = src[c][r] of HALF rows of LANES columns: columns four apart meet in one vector, pairs are interleaved,
+ * then pairs of pairs. */
+static inline void half_square(char *dst, int64_t dst_step, const char *src, int64_t src_step)
 {
-    for (int64_t half = 0; half < LANES; half += LANES / 2) {
-        __m256 a[4];
-        _Pragma("GCC unroll 4") for (int64_t i = 0; i < 4; i++)
-        {
-            const float *from = (const void *)(src + i * src_step + half * 4);
-            const float *below = (const void *)(src + (i + 4) * src_step + half * 4);
-            a[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), _mm_loadu_ps(below), 1);
-        }
-        const __m256d low = _mm256_castps_pd(_mm256_unpacklo_ps(a[0], a[1]));
-        const __m256d high = _mm256_castps_pd(_mm256_unpackhi_ps(a[0], a[1]));
-        const __m256d next_low = _mm256_castps_pd(_mm256_unpacklo_ps(a[2], a[3]));
-        const __m256d next_high = _mm256_castps_pd(_mm256_unpackhi_ps(a[2], a[3]));
-        char *to = dst + half * dst_step;
-        _mm256_storeu_pd((void *)to, _mm256_unpacklo_pd(low, next_low));
-        _mm256_storeu_pd((void *)(to + dst_step), _mm256_unpackhi_pd(low, next_low));
-        _mm256_storeu_pd((void *)(to + 2 * dst_step), _mm256_unpacklo_pd(high, next_high));
-        _mm256_storeu_pd((void *)(to + 3 * dst_step), _mm256_unpackhi_pd(high, next_high));
+    __m256 a[HALF];
+    _Pragma("GCC unroll 4") for (int64_t i = 0; i < HALF; i++)
+    {
+        const float *from = (const void *)(src + i * src_step),
+                    *below = (const void *)(src + (i + HALF) * src_step);
+        a[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), _mm_loadu_ps(below), 1);
     }
+    const __m256d low = _mm256_castps_pd(_mm256_unpacklo_ps(a[0], a[1]));
+    const __m256d high = _mm256_castps_pd(_mm256_unpackhi_ps(a[0], a[1]));
+    const __m256d next_low = _mm256_castps_pd(_mm256_unpacklo_ps(a[2], a[3]));
+    const __m256d next_high = _mm256_castps_pd(_mm256_unpackhi_ps(a[2], a[3]));
+    _mm256_storeu_pd((void *)dst, _mm256_unpacklo_pd(low, next_low));
+    _mm256_storeu_pd((void *)(dst + dst_step), _mm256_unpackhi_pd(low, next_low));
+    _mm256_storeu_pd((void *)(dst + 2 * dst_step), _mm256_unpacklo_pd(high, next_high));
+    _mm256_storeu_pd((void *)(dst + 3 * dst_step), _mm256_unpackhi_pd(high, next_high));
 }
 
 /* Rows of two columns, one after the other. The last ones begin early enough to fill vectors. */
@@ -46,7 +43,7 @@ static void mix_two(char *dst, const char *src, int64_t src_step, int64_t rows)
     }
 }
 
-/* The last squares begin early enough to be whole. */
+/* The last rows and columns begin early enough to be as many. */
 void lnt_turn_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
                    int64_t columns)
 {
@@ -55,17 +52,18 @@ void lnt_turn_avx2(char *dst, int64_t dst_step, const char *src, int64_t src_ste
         mix_two(dst, src, src_step, rows);
         return;
     }
-    if (rows < LANES || columns < LANES) {
+    if (rows < HALF || columns < LANES) {
         lnt_turn_scalar(dst, dst_step, src, src_step, rows, columns);
         return;
     }
-    for (int64_t i = 0; i < rows; i += LANES) {
-        const int64_t r = i + LANES < rows ? i : rows - LANES;
+    for (int64_t i = 0; i < rows; i += LANES)
         for (int64_t j = 0; j < columns; j += LANES) {
             const int64_t c = j + LANES < columns ? j : columns - LANES;
-            square(dst + r * dst_step + c * 4, dst_step, src + c * src_step + r * 4, src_step);
+            for (int64_t half = i; half < i + LANES && half < rows; half += HALF) {
+                const int64_t r = half + HALF < rows ? half : rows - HALF;
+                half_square(dst + r * dst_step + c * 4, dst_step, src + c * src_step + r * 4, src_step);
+            }
         }
-    }
 }
 
 /* dst[r][c] = src[c][r] of a square of halves: three times rows four apart are interleaved. */
