@@ -274,17 +274,17 @@ enum { MIXES = true };
             memcpy(dst + apart, two, sizeof two);                                                            \
         }                                                                                                    \
     }                                                                                                        \
-    /* Whole vectors, as long as what is too much lies in rows to come; how many rows that were. */          \
+    /* Pairs of vectors, as long as what is too much lies in rows to come; how many rows that were. */       \
     static int64_t each_##T(char *dst, const char *src, int64_t src_step, int64_t rows, int64_t bytes)       \
     {                                                                                                        \
-        const int64_t whole = (bytes + 15) & -16;                                                            \
+        const int64_t whole = (bytes + 31) & -32;                                                            \
         int64_t done = 0;                                                                                    \
         for (int64_t left = rows * bytes; left >= whole && done < rows; done++, left -= bytes) {             \
             T x;                                                                                             \
             memcpy(&x, src + done * src_step, sizeof x);                                                     \
             const vector_##T v = (vector_##T){0} + x;                                                        \
-            for (int64_t i = 0; i < bytes; i += 16)                                                          \
-                memcpy(dst + done * bytes + i, &v, 16);                                                      \
+            for (char *to = dst + done * bytes, *end = to + bytes; to < end; to += 32)                       \
+                memcpy(to, &v, 16), memcpy(to + 16, &v, 16);                                                 \
         }                                                                                                    \
         return done;                                                                                         \
     }
@@ -838,6 +838,28 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
         copy_line(c, dst, src, n);
 }
 
+/* Is an item all repeats of a line, with others beside it? */
+static bool repeats_lines(const lnt_copy *c)
+{
+    const unsigned last = c->rank - 1;
+    return ROOM && last > 1 && c->kind == LNT_COPY_BYTES && c->src[last - 1] == 0 &&
+           c->rows == c->n[last - 1] && c->pieces == 1;
+}
+
+/* So many such items; the walk stands at the last of them then. */
+static int64_t repeat_lines(const lnt_copy *c, cursor *w, int64_t items)
+{
+    const unsigned axis = c->rank - 3;
+    for (int64_t i = 1; i < items; i++) {
+        copy_lines(c, w->dst, w->src, c->rows, c->n[axis + 2]);
+        w->dst += c->dst[axis];
+        w->src += c->src[axis];
+    }
+    copy_lines(c, w->dst, w->src, c->rows, c->n[axis + 2]);
+    w->at[axis] += items - 1;
+    return items;
+}
+
 static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor *w, char *dst, const char *src,
                             int64_t columns)
 {
@@ -873,6 +895,8 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const char *src = w.src + first * c->src[last];
         if (c->kind == LNT_COPY_TRANSPOSE)
             transpose_tiles(k, c, &w, dst, src, n);
+        else if (repeats_lines(c))
+            item += repeat_lines(c, &w, lnt_least(c->n[last - 2] - w.at[last - 2], end - item)) - 1;
         else
             copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
         for (unsigned axis = advance(c, &w); ROOM && w.at[axis] == 1;) {
