@@ -28,13 +28,6 @@ typedef struct unit16 {
 /* The same loops for each unit size. Memory is aligned to the tensor's elements, which may be smaller than
  * the unit, hence memcpy: it becomes one load or store. */
 #define STRIDED_LOOPS(T)                                                                                     \
-    static void spread_##T(char *dst, int64_t step, const char *value, int64_t n)                            \
-    {                                                                                                        \
-        T x;                                                                                                 \
-        memcpy(&x, value, sizeof x);                                                                         \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            memcpy(dst + i * step, &x, sizeof x);                                                            \
-    }                                                                                                        \
     static __attribute__((noinline)) void line_##T(char *dst, int64_t dst_step, const char *src,             \
                                                    int64_t src_step, int64_t n)                              \
     {                                                                                                        \
@@ -724,8 +717,6 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
     const int64_t dst_step = c->dst[c->rank - 1], src_step = c->src[c->rank - 1];
     if (src_step == 0 && dst_step == c->unit)
         lnt_fill(dst, n, src, (size_t)c->unit);
-    else if (src_step == 0)
-        BY_UNIT(c->unit, spread, dst, dst_step, src, n);
     else if (src_step == 2 * c->unit && dst_step == c->unit)
         BY_UNIT(c->unit, every_second, dst, src, n);
     else
@@ -850,12 +841,13 @@ static bool repeats_lines(const lnt_copy *c)
 static int64_t repeat_lines(const lnt_copy *c, cursor *w, int64_t items)
 {
     const unsigned axis = c->rank - 3;
-    for (int64_t i = 1; i < items; i++) {
+    for (int64_t i = 1;; i++) {
         copy_lines(c, w->dst, w->src, c->rows, c->n[axis + 2]);
+        if (i == items)
+            break;
         w->dst += c->dst[axis];
         w->src += c->src[axis];
     }
-    copy_lines(c, w->dst, w->src, c->rows, c->n[axis + 2]);
     w->at[axis] += items - 1;
     return items;
 }

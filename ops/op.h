@@ -62,11 +62,12 @@ struct lnt_site {
      * by what takes long, or NULL. */
     const lnt_allocator *allocator;
     lnt_kernel *watch;
+    void *kept; /* what a shape rule leaves to the bind function, in `memory` if that is not NULL for it */
     lnt_text *text; /* the words that numbers stand for; NULL: at conversion, and in models without text */
 
     /* The rest is set for the bind function only. */
     lnt_step *step;
-    lnt_bump *memory; /* for parameters; dies with the binding */
+    lnt_bump *memory; /* for parameters; dies with the binding; a shape rule's, too, where binding follows */
     lnt_level level;
     const lnt_kernels *kernels; /* of that level */
     unsigned threads;

@@ -280,6 +280,8 @@ static void set_site(lnt_site *site, lnt_session *s, const lnt_node *n, lnt_erro
     site->n_out = n->n_out;
     site->err = err;
     site->allocator = &s->memory.allocator;
+    site->memory = &s->binding.params;
+    site->kept = NULL;
     site->watch = &s->execution.kernel;
     site->text = LNT_HAS_TEXT && s->text ? s->text->table : NULL;
 }

@@ -1,5 +1,6 @@
 /* nms.c — NonMaxSuppression: the best boxes of each class that do not overlap better ones. */
 #include "base/checked.h"
+#include "ops/copy.h"
 #include "ops/data/data.h"
 
 #include <math.h>
@@ -10,8 +11,9 @@ typedef struct nms {
     int64_t batches, classes, n;
     int64_t most;  /* boxes per class */
     float overlap; /* intersection over union above which a box is suppressed */
-    bool has_floor, centered;
-    float floor; /* scores must be above */
+    bool centered;
+    float floor;         /* scores must be above, or NAN */
+    const int64_t *kept; /* what the shape rule selected, or NULL */
 } nms;
 
 enum { Y0, X0, Y1, X1, AREA, FIELDS, LANES = 4, SAMPLES = 32 };
@@ -25,6 +27,8 @@ typedef struct selection {
     lanes *field; /* of LANES selected ones: corners in order, whichever way they are given, and areas */
 } selection;
 
+/* Of the output, of which the shape rule keeps no more rows. */
+enum { ROW_BYTES = 3 * sizeof(int64_t), KEPT_ROWS = 10000, MANY = 1 << 20 };
 enum { BOX_BYTES = sizeof(uint64_t) + sizeof(int64_t) + FIELDS * sizeof(float) };
 
 /* Memory for n boxes is that for so many: the last lanes are whole. */
@@ -164,14 +168,13 @@ static float find_pivot(const float *scores, int64_t n, float floor, int64_t wan
 static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, const selection *s)
 {
     const float *scores = m->scores + (batch * m->classes + class) * m->n;
-    const float floor = m->has_floor ? m->floor : NAN;
-    if (m->most <= 0)
+    if (m->most == 0)
         return 0;
-    float pivot = find_pivot(scores, m->n, floor, lnt_least(m->most, m->n) * 2);
+    float pivot = find_pivot(scores, m->n, m->floor, lnt_least(m->most, m->n) * 2);
     int64_t n = make_heap(scores, m->n, pivot, NAN, s->heap), n_selected = 0;
     while (n_selected < m->most) {
         if (n == 0 && !isnan(pivot)) {
-            n = make_heap(scores, m->n, floor, pivot, s->heap);
+            n = make_heap(scores, m->n, m->floor, pivot, s->heap);
             pivot = NAN;
         }
         if (n == 0)
@@ -218,10 +221,9 @@ static void set_sizes(nms *m, const lnt_site *site)
 
 static void set_values(nms *m, const int64_t *most, const float *overlap, const float *floor)
 {
-    m->most = most ? *most : 0;
+    m->most = most && *most > 0 ? *most : 0;
     m->overlap = overlap ? *overlap : 0;
-    m->has_floor = floor != NULL;
-    m->floor = floor ? *floor : 0;
+    m->floor = floor ? *floor : NAN;
 }
 
 static lnt_status check_inputs(const lnt_site *site)
@@ -259,11 +261,17 @@ lnt_status lnt_shape_non_max_suppression(lnt_site *site)
     nms m = {.boxes = data[0], .scores = data[1]};
     set_sizes(&m, site);
     set_values(&m, data[2], data[3], data[4]);
-    /* Counting is selecting: the shape rule takes the memory for that for the moment. */
+    /* Counting is selecting: the shape rule takes the memory for that for the moment, and keeps the rows if they
+     * are few. */
+    const int64_t rows =
+        lnt_least(m.batches, MANY) * lnt_least(m.classes, MANY) * lnt_least(lnt_least(m.most, m.n), MANY);
+    if (site->memory && rows > 0 && rows <= KEPT_ROWS &&
+        !(site->kept = lnt_bump_alloc(site->memory, (size_t)rows * ROW_BYTES, site->err)))
+        return LNT_E_MEMORY;
     void *memory = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)whole_lanes(m.n), BOX_BYTES, site->err);
     if (!memory)
         return LNT_E_MEMORY;
-    dims[0] = select_all(&m, memory, NULL);
+    dims[0] = select_all(&m, memory, site->kept);
     lnt_free(&lnt_malloc_allocator, memory);
     lnt_set_dims(site, 0, 2, dims);
     return LNT_OK;
@@ -272,6 +280,13 @@ lnt_status lnt_shape_non_max_suppression(lnt_site *site)
 static lnt_status run_non_max_suppression(lnt_kernel *k, const lnt_step *s)
 {
     nms m = *(const nms *)s->params;
+    const int64_t n = s->out[0] ? s->out[0]->dims[0] : 0;
+    if (n == 0)
+        return LNT_OK;
+    if (m.kept) {
+        memcpy(lnt_out(k, s, 0), m.kept, (size_t)n * ROW_BYTES);
+        return LNT_OK;
+    }
     m.boxes = lnt_in(k, s, 0);
     m.scores = lnt_in(k, s, 1);
     set_values(&m, lnt_in(k, s, 2), lnt_in(k, s, 3), lnt_in(k, s, 4));
@@ -287,9 +302,10 @@ lnt_status lnt_bind_non_max_suppression(lnt_site *site)
         return LNT_E_MEMORY;
     LNT_TRY(check_inputs(site));
     set_sizes(m, site);
+    m->kept = site->kept;
     if (!lnt_mul_size((size_t)whole_lanes(m->n), BOX_BYTES, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld boxes", (long long)m->n);
-    lnt_bind_scratch(site, bytes ? bytes : 1);
+    lnt_bind_scratch(site, bytes);
     site->step->run = run_non_max_suppression;
     return LNT_OK;
 }
