@@ -347,6 +347,8 @@ UNALIGNED_LOOPS := $(if $(CLANG),,-fno-align-loops)
 # they are, go beyond a cache line, which takes a third more time.
 PLAIN_LOOPS := ops/elementwise/typed_kernels%
 ONE_BY_ONE = $(if $(CLANG),,--param=vect-epilogues-nomask=0 $(if $(findstring x86_64,$(TARGET)),$(if $(filter $<,$(SPARE)),,-falign-loops=64:20 -fno-function-sections)))
+# Those of copies are longer.
+COPY_LOOPS = $(if $(CLANG)$(if $(findstring x86_64,$(TARGET)),,other),,-falign-loops=64:40)
 # What is missing is told with the line that installs it.
 .PHONY: tools
 tools:
@@ -355,7 +357,7 @@ tools:
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED) | tools
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(UNALIGNED) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED_LOOPS)) $(if $(filter $(PLAIN_LOOPS),$<),$(ONE_BY_ONE)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(UNALIGNED) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED_LOOPS)) $(if $(filter $(PLAIN_LOOPS),$<),$(ONE_BY_ONE)) $(if $(filter ops/copy.c,$<),$(COPY_LOOPS)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h

@@ -338,7 +338,8 @@ static __attribute__((noinline)) void mix_few(char *dst, int64_t dst_step, const
 
 #define turn_unit16 transpose_unit16
 
-void lnt_turn_scalar(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows, int64_t columns)
+void lnt_turn_scalar(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,
+                     int64_t columns)
 {
     turn_uint32_t(dst, dst_step, src, src_step, rows, columns);
 }
@@ -852,8 +853,8 @@ static int64_t repeat_lines(const lnt_copy *c, cursor *w, int64_t items)
     return items;
 }
 
-static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor *w, char *dst, const char *src,
-                            int64_t columns)
+static void transpose_tiles(const lnt_kernel *k, const lnt_copy *c, const cursor *w, char *dst,
+                            const char *src, int64_t columns)
 {
     const unsigned axis = c->rank - 2;
     const int64_t rows = lnt_least(c->n[axis] - w->at[axis], c->rows);
