@@ -94,7 +94,7 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
         if (p->inner > SHORT_ROW || left == 0 || (LNT_TRIMMED && left > 1) ||
             !turn(p, joined->extent[left - 1], left > 1 ? joined->extent[left - 2] : 1))
             return left > 1 && join_rows(p, joined->extent[left - 1]) ? left - 1 : left;
-        if (p->fold > 1) {
+        if (left > 1 && p->fold > 1) {
             joined->extent[left - 2] /= p->fold;
             joined->stride[left - 2] *= p->fold;
         }
