@@ -88,8 +88,8 @@ static bool has_planes(const lnt_conv *c, int64_t least, int64_t lanes)
 bool lnt_conv_joins_lines(const lnt_conv *c)
 {
     const int64_t width = c->w.out[2];
-    return width > 0 && width < LNT_STEM_SHORT_LINE && width % LNT_PANEL > 0 && c->w.out[1] != 1 &&
-           c->w.stride[1] == 1 && c->features >= LNT_PANEL && !has_one_tap(&c->w);
+    return !LNT_TRIMMED && width > 0 && width < LNT_STEM_SHORT_LINE && width % LNT_PANEL > 0 &&
+           c->w.out[1] != 1 && c->w.stride[1] == 1 && c->features >= LNT_PANEL && !has_one_tap(&c->w);
 }
 
 static bool is_met_whole(const lnt_window *w)

@@ -133,6 +133,12 @@ static void deinterleave_halves(uint16_t *to, const uint16_t *line, int64_t n, i
             to[j] = line[i];
 }
 
+/* Are rows of a band one run? Trimmed libraries have no room for that. */
+static bool joins_rows(const stem *s)
+{
+    return !LNT_TRIMMED && s->tap;
+}
+
 /* From a line in scratch memory to where tap x of its first pixel is. */
 static int64_t tap_at(const stem *s, int64_t x)
 {
@@ -172,7 +178,7 @@ static void copy_band(const stem_call *c, const band *b, float *to)
             const int64_t y = b->row * w->stride[1] - w->before[1] + l;
             const int64_t image = (item * s->planes + plane) * s->levels + level;
             const float *from = lnt_moved(c->x, (image * w->in[1] + y) * width, lnt_element(s->element));
-            float *line = lnt_moved(s->tap ? apart : to, l * s->line, lnt_element(s->element));
+            float *line = lnt_moved(joins_rows(s) ? apart : to, l * s->line, lnt_element(s->element));
             copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
                       width, lnt_element(s->element));
             if (split && lnt_element(s->element) == sizeof(float))
@@ -181,7 +187,7 @@ static void copy_band(const stem_call *c, const band *b, float *to)
                 deinterleave_halves((uint16_t *)(void *)line, (const uint16_t *)(const void *)whole, reach,
                                     w->stride[2], s->phase);
         }
-        if (s->tap)
+        if (joins_rows(s))
             copy_met(s, (char *)to, (const char *)apart, lines);
     }
 }
@@ -208,7 +214,7 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
     const size_t panels = lnt_round_up((size_t)features, LNT_PANEL) / LNT_PANEL, panel = s->depth * LNT_PANEL;
     const float *weights = lnt_moved(c->b, group * (int64_t)(panels * panel), lnt_element(s->element)),
                 *bias = c->bias ? c->bias + group * features : NULL;
-    const int64_t together = s->tap ? b->row_end - b->row : 1;
+    const int64_t together = joins_rows(s) ? b->row_end - b->row : 1;
     for (int64_t row = b->row; row < b->row_end; row += together) {
         const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
         size_t c_step;
@@ -331,8 +337,8 @@ static void find_offsets(stem *s)
     for (int64_t y = 0; y < w->kernel[1]; y++)
         for (int64_t x = 0; x < w->kernel[2]; x++)
             for (int64_t c = 0; c < s->g.channels; c++) {
-                const int64_t line = y * w->dilation[1],
-                              at = s->tap ? line * s->width + x * s->tap : line * s->line + tap_at(s, x);
+                const int64_t line = y * w->dilation[1], at = joins_rows(s) ? line * s->width + x * s->tap
+                                                                            : line * s->line + tap_at(s, x);
                 *offset++ = (uint32_t)(at + c * (s->planes > 1 ? s->plane : 1));
             }
 }
@@ -354,11 +360,11 @@ static int64_t runs_of(const lnt_site *site, const stem *s)
 static int64_t band_of(const lnt_site *site, const stem *s)
 {
     const int64_t most =
-        s->tap ? LNT_STEM_RUN_PIXELS / (s->width + 1) + LNT_STEM_BAND_ROWS : LNT_STEM_BAND_ROWS;
+        joins_rows(s) ? LNT_STEM_RUN_PIXELS / (s->width + 1) + LNT_STEM_BAND_ROWS : LNT_STEM_BAND_ROWS;
     int64_t bands = (s->rows + most - 1) / most;
     if (s->images < site->threads)
         bands = (bands + site->threads - 1) / site->threads * site->threads;
-    if (s->tap) /* as many pixels in each as the kernels want */
+    if (joins_rows(s)) /* as many pixels in each as the kernels want */
         bands = lnt_least(bands, s->rows * s->width / (s->width + LNT_PLANE_PIXELS));
     bands += bands == 0;
     return (s->rows + bands - 1) / bands;
@@ -370,7 +376,7 @@ static bool size_bands(stem *s, int64_t *floats)
     if (!lnt_mul_i64(s->lines, s->line, &s->plane) || s->plane > INT32_MAX)
         return false;
     int64_t own = s->split ? s->line : 0;
-    if (s->tap) {
+    if (joins_rows(s)) {
         own += s->plane + RUN_SLACK;
         s->tap = s->lines * s->width + RUN_SLACK;
         s->plane = s->tap * s->g.w.kernel[2];
@@ -391,9 +397,9 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->images = s->direct ? 1 : s->g.batch * s->g.groups * s->levels;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
-    s->tap = s->split && lnt_conv_joins_lines(&s->g);
+    s->tap = !LNT_TRIMMED && s->split && lnt_conv_joins_lines(&s->g);
     s->band = band_of(site, s);
-    s->runs = s->tap ? 1 : runs_of(site, s);
+    s->runs = joins_rows(s) ? 1 : runs_of(site, s);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||
