@@ -325,10 +325,10 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
 # Where a library has every level, what prepares products and threads; on 64-bit ARM, where it has less room, what chooses
 # kernels, or moves single elements, too.
 SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(patsubst %,runtime/%.c,arena_blocks declared thread_pool) \
-             $(patsubst %,ops/%.c,cells data/concat data/data element image/col2im image/nms image/pooling image/resize \
+             $(patsubst %,ops/%.c,data/concat data/data element image/col2im image/nms image/pooling image/resize \
              nbits/matmul_nbits product quant/qconv_depthwise quant/qconv_panels quant/qmatmul recurrent/rnn_int8 \
-             recurrent/rnn_steps window rows/argmax rows/groupnorm rows/softmax) formats/hash.c)
-SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/clock.c base/memory.c base/operand.c ops/copy.c runtime/run.c \
+             recurrent/rnn_steps window rows/argmax rows/groupnorm rows/softmax) base/memory.c base/operand.c formats/hash.c)
+SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/clock.c ops/copy.c runtime/run.c \
              $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/gather \
              data/pad data/scatter data/select data/sort data/topk elementwise/binarizer elementwise/typed \
              elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/taps \

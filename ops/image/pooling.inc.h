@@ -28,8 +28,10 @@ static void NAME(take)(const pool *p, R *acc, const R *x, int64_t n)
 
 static void NAME(start)(const pool *p, R *acc, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        acc[i] = p->kind == MAX ? (R)-INFINITY : 0;
+    if (p->kind != MAX)
+        memset(acc, 0, (size_t)n * sizeof *acc);
+    for (int64_t i = 0; p->kind == MAX && i < n; i++)
+        acc[i] = (R)-INFINITY;
 }
 
 /* Turns sums into results: count elements went into each. */
