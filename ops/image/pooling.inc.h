@@ -28,7 +28,7 @@ static void NAME(take)(const pool *p, R *acc, const R *x, int64_t n)
 
 static void NAME(start)(const pool *p, R *acc, int64_t n)
 {
-    if (p->kind != MAX)
+    if (p->kind != MAX && n > 0) /* of none there may be no address */
         memset(acc, 0, (size_t)n * sizeof *acc);
     for (int64_t i = 0; p->kind == MAX && i < n; i++)
         acc[i] = (R)-INFINITY;
