@@ -158,7 +158,8 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 typedef struct block {
     const lnt_gemm_call *call;
     int64_t product, row;
-    const float *turned; /* rows of a turned A begin, those in the scratch memory; NULL: none do */
+    const float
+        *turned;      /* where in a turned A the rows begin that are in the scratch memory; NULL: none are */
     int64_t laid_out; /* the product whose few columns of B are in the scratch memory; -1: none */
     unsigned tiles, rows;
     unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */

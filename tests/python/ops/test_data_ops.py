@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from harness import check_against, linnet, reference, write_case
+from linnet_ctypes import Model, Session
 
 OPSET = 21
 FLOATS = [np.float32, np.float64, np.float16]
@@ -610,3 +611,27 @@ def test_extremes_of_narrow_images(tmp_path, dtype, op, last):
                                   [helper.make_empty_tensor_value_info("y")])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
         check_against(tmp_path, model, {"x": x}, [want], ways=(("--opt", "all"), ("--opt", "all", "--level", "scalar")))
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_boxes_are_selected_anew_in_each_run(tmp_path, computed):
+    """What the shape rule selects is kept for the run, but not for the next one, be the boxes an input or computed."""
+    rng = np.random.default_rng(3)
+    nodes = [helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["y"])]
+    if computed:
+        nodes.insert(0, helper.make_node("Relu", ["given"], ["boxes"]))
+    name = "given" if computed else "boxes"
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 60, 4]),
+                     helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, 3, 60])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, ["n", 3])],
+        [numpy_helper.from_array(np.array(8), "most"), numpy_helper.from_array(np.array(0.4, np.float32), "overlap")])
+    model = tmp_path / "m.onnx"
+    model.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
+    done = linnet("convert", model, "-o", tmp_path / "m.lnt")
+    assert done.returncode == 0, done.stderr
+    session = Session(Model(tmp_path / "m.lnt"))
+    for _ in range(4):
+        fed = {name: rng.random((1, 60, 4), np.float32), "scores": rng.random((1, 3, 60), np.float32)}
+        got = session.set(**fed).run().get("y")
+        assert np.array_equal(got, reference(model, fed)[0])
