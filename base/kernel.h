@@ -84,17 +84,8 @@ static inline uint64_t lnt_mix_seed(uint64_t x)
 }
 
 /* Memory of operand i, NULL for a skipped one. */
-static inline const void *lnt_in(const lnt_kernel *k, const lnt_step *s, unsigned i)
-{
-    const lnt_operand *o = i < s->n_in ? s->in[i] : NULL;
-    return o ? (const char *)k->slot[o->storage] + o->offset : NULL;
-}
-
-static inline void *lnt_out(const lnt_kernel *k, const lnt_step *s, unsigned i)
-{
-    const lnt_operand *o = i < s->n_out ? s->out[i] : NULL;
-    return o ? (char *)k->slot[o->storage] + o->offset : NULL;
-}
+const void *lnt_in(const lnt_kernel *k, const lnt_step *s, unsigned i);
+void *lnt_out(const lnt_kernel *k, const lnt_step *s, unsigned i);
 
 /* The step's scratch memory, as asked for with lnt_bind_scratch; aligned to 64 bytes. */
 static inline void *lnt_scratch(const lnt_kernel *k, const lnt_step *s)

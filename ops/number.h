@@ -9,6 +9,8 @@
 #include "base/half.h"
 #include "base/linnet_types.h"
 
+#include <stdbool.h>
+
 /* Those whose sums and products have the bits of all others': integers wrap around, signed or not. */
 #define LNT_WRAPPING_LIST(X)                                                                                 \
     X(FLOAT, float, float, lnt_as_float, lnt_as_float, lnt_as_float)                                         \
@@ -54,29 +56,9 @@ static inline double lnt_as_double(double x)
 }
 
 /* Element i as a double; 0 for other types. */
-static inline double lnt_load_number(lnt_dtype dtype, const void *data, int64_t i)
-{
-    switch (dtype) {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: return (double)comparable(((const T *)data)[i]);
-        LNT_NUMBER_LIST(X)
-#undef X
-    case LNT_BOOL: return ((const uint8_t *)data)[i] != 0;
-    default: return 0;
-    }
-}
+double lnt_load_number(lnt_dtype dtype, const void *data, int64_t i);
 
 /* Writes value to element i of a tensor of any numeric type or bool; integers truncate. False for others. */
-static inline bool lnt_store_number(lnt_dtype dtype, void *data, int64_t i, double value)
-{
-    switch (dtype) {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: ((T *)data)[i] = store((C)value); return true;
-        LNT_NUMBER_LIST(X)
-#undef X
-    case LNT_BOOL: ((uint8_t *)data)[i] = value != 0; return true;
-    default: return false;
-    }
-}
+bool lnt_store_number(lnt_dtype dtype, void *data, int64_t i, double value);
 
 #endif

@@ -296,6 +296,16 @@ lnt_status lnt_value_floats(const lnt_site *site, unsigned i, double *out, unsig
     return LNT_OK;
 }
 
+int64_t lnt_dim_mul(int64_t a, int64_t b)
+{
+    int64_t r;
+    if (b == 1)
+        return a;
+    if (a == 1)
+        return b;
+    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
+}
+
 lnt_status lnt_axis(const lnt_site *site, int64_t axis, unsigned rank, unsigned *out)
 {
     if (axis < -(int64_t)rank || axis >= (int64_t)rank)

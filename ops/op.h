@@ -251,15 +251,7 @@ static inline int64_t lnt_dim_add(int64_t a, int64_t b)
     return a < 0 || b < 0 || __builtin_add_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
 }
 
-static inline int64_t lnt_dim_mul(int64_t a, int64_t b)
-{
-    int64_t r;
-    if (b == 1)
-        return a;
-    if (a == 1)
-        return b;
-    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
-}
+int64_t lnt_dim_mul(int64_t a, int64_t b);
 
 /* One channel or one position: the operand is the same bytes in both storage orders. */
 bool lnt_order_free(const lnt_operand *o);

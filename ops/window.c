@@ -115,3 +115,16 @@ lnt_status lnt_window_check_groups(const lnt_site *site, const lnt_operand *weig
                 (long long)channels, (long long)first, (long long)second, (long long)groups);
     return LNT_OK;
 }
+
+void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, int64_t *first, int64_t *end)
+{
+    const int64_t start = o * w->stride[a] - w->before[a], d = w->dilation[a];
+    const int64_t room = w->in[a] - start; /* taps at start + t * d < in */
+    *first = start < 0 ? (-start + d - 1) / d : 0;
+    if (room > (w->kernel[a] - 1) * d) /* most windows, without a division */
+        *end = w->kernel[a];
+    else
+        *end = room <= 0 ? 0 : (room + d - 1) / d;
+    if (*first > *end)
+        *first = *end;
+}

@@ -29,18 +29,7 @@ static inline int64_t lnt_volume(const int64_t e[LNT_WINDOW_AXES])
 }
 
 /* Taps of axis a that lie inside the input when the window stands at output position o: taps [*first, *end). */
-static inline void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, int64_t *first, int64_t *end)
-{
-    const int64_t start = o * w->stride[a] - w->before[a], d = w->dilation[a];
-    const int64_t room = w->in[a] - start; /* taps at start + t * d < in */
-    *first = start < 0 ? (-start + d - 1) / d : 0;
-    if (room > (w->kernel[a] - 1) * d) /* most windows, without a division */
-        *end = w->kernel[a];
-    else
-        *end = room <= 0 ? 0 : (room + d - 1) / d;
-    if (*first > *end)
-        *first = *end;
-}
+void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, int64_t *first, int64_t *end);
 
 /* Input position of tap t along axis a when the window stands at output position o. */
 static inline int64_t lnt_window_at(const lnt_window *w, unsigned a, int64_t o, int64_t t)

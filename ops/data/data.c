@@ -3,6 +3,14 @@
 
 #include "base/lnt_assert.h"
 
+int64_t lnt_extent(const lnt_operand *o, unsigned begin, unsigned end)
+{
+    int64_t n = 1;
+    for (unsigned i = begin; i < end; i++)
+        n = lnt_dim_mul(n, o->dims[i]);
+    return n;
+}
+
 lnt_status lnt_bind_as_view(lnt_site *site)
 {
     if (!lnt_bind_view(site, 0, 0, 0))

@@ -41,13 +41,7 @@ static inline bool lnt_rank_known(const lnt_operand *o)
 }
 
 /* Product of o's extents from axis begin to before axis end; LNT_DIM_UNKNOWN if one is, or if it overflows. */
-static inline int64_t lnt_extent(const lnt_operand *o, unsigned begin, unsigned end)
-{
-    int64_t n = 1;
-    for (unsigned i = begin; i < end; i++)
-        n = lnt_dim_mul(n, o->dims[i]);
-    return n;
-}
+int64_t lnt_extent(const lnt_operand *o, unsigned begin, unsigned end);
 
 static inline bool lnt_is_index_type(const lnt_operand *o)
 {

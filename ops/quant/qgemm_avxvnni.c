@@ -2,9 +2,7 @@
  * panel is two vectors. */
 #define LNT_SIMD_AVX2
 #include "ops/quant/qgemm.h"
-#include "ops/simd/simd.h"
-
-#include "ops/quant/qdepthwise.inc.h"
+#include "ops/simd/simd_lanes.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -45,6 +43,12 @@ LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *p)
 }
 
 #include "ops/quant/qgemm_by_rows.inc.h"
+
+/* No dot products: a tap of each channel. */
+static void depthwise(const lnt_qdepthwise *d)
+{
+    lnt_qgemm_avx2.depthwise(d);
+}
 
 const lnt_qgemm_kernels lnt_qgemm_avxvnni = {
     .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};
