@@ -25,6 +25,15 @@ static lnt_status check_index_type(lnt_site *site)
     return LNT_OK;
 }
 
+/* Where a row's elements lie: element j of it is at j * inner + index[j] * axis, in elements; extent is the axis'. */
+typedef struct picked_row {
+    int64_t inner, axis, extent;
+} picked_row;
+
+/* n elements of a row. False if an index is out of range. */
+typedef bool (*pick_fn)(const picked_row *row, int64_t n, char *dst, const char *src, const void *indices);
+static pick_fn pick_of(size_t size, bool wide);
+
 /* ---- Gather ---- */
 
 lnt_status lnt_shape_gather(lnt_site *site)
@@ -49,6 +58,7 @@ typedef struct gather_params {
     int64_t outer, extent, n; /* slices before the axis, extent of the axis, indices */
     int64_t slice;            /* bytes behind the axis */
     bool wide;
+    pick_fn pick;                 /* of slices of an element; NULL: slices are moved one by one */
     const lnt_packed *packed;     /* panels that the rows are read out of, or NULL */
     const lnt_int8_kernels *int8; /* of a DynamicGather */
 } gather_params;
@@ -148,6 +158,24 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
     return LNT_OK;
 }
 
+/* Slices of an element, as rows of n. */
+static lnt_status gather_elements(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    gather_job *job = arg;
+    const gather_params *p = job->p;
+    const picked_row row = {0, 1, p->extent};
+    for (int64_t item = begin, n; item < end; item += n) {
+        const int64_t outer = item / p->n, i = item % p->n;
+        n = lnt_least(p->n - i, end - item);
+        if (!p->pick(&row, n, job->dst + item * p->slice, job->src + outer * p->extent * p->slice,
+                     (const char *)job->indices + i * (p->wide ? 8 : 4)))
+            note_bad(&job->bad);
+    }
+    return LNT_OK;
+}
+
 static lnt_status run_gather(lnt_kernel *k, const lnt_step *s)
 {
     const gather_params *p = s->params;
@@ -155,7 +183,9 @@ static lnt_status run_gather(lnt_kernel *k, const lnt_step *s)
     gather_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_in(k, s, 2), 0};
     if (p->slice == 0 || p->n == 0 || p->outer == 0)
         return LNT_OK;
-    LNT_TRY(lnt_parallel(k, p->outer * p->n, lnt_grain(p->slice), gather_slices, &job));
+    const bool elements = !LNT_TRIMMED && p->pick;
+    LNT_TRY(lnt_parallel(k, p->outer * p->n, lnt_grain(p->slice), elements ? gather_elements : gather_slices,
+                         &job));
     return job.bad ? lnt_check_indices(k, job.indices, p->wide, p->n, p->extent) : LNT_OK;
 }
 
@@ -174,6 +204,8 @@ lnt_status lnt_bind_gather(lnt_site *site)
     p->n = lnt_operand_count(site->in[1]);
     p->wide = site->in[1]->dtype == LNT_INT64;
     p->packed = in->packed;
+    if (!LNT_TRIMMED && !p->packed && p->extent > 0)
+        p->pick = pick_of((size_t)p->slice, p->wide);
     if (p->packed && (!lnt_packed_is_floats(p->packed) || axis != 0 || in->rank != 2 ||
                       (p->packed->source != LNT_SOURCE_NK && p->packed->source != LNT_SOURCE_KN)))
         return LNT_SITE_FAIL(site, LNT_E_FILE, "rows cannot be read out of this packed constant");
@@ -232,20 +264,15 @@ lnt_status lnt_shape_gather_elements(lnt_site *site)
     return LNT_OK;
 }
 
-typedef struct elements_params elements_params;
-
-/* One row: element j is src[j * inner step + index[j] * axis_step]. False if an index is out of range. */
-typedef bool (*elements_fn)(const elements_params *p, char *dst, const char *src, const void *indices);
-
-struct elements_params {
+typedef struct elements_params {
     unsigned rank;
     int64_t n[LNT_MAX_RANK];    /* of the indices */
     int64_t step[LNT_MAX_RANK]; /* elements of the data, 0 along the axis */
-    int64_t axis_step, extent, row;
+    picked_row row;
     int64_t size; /* of an element */
     bool wide;
-    elements_fn pick;
-};
+    pick_fn pick;
+} elements_params;
 
 typedef struct elements_job {
     const elements_params *p;
@@ -271,15 +298,15 @@ typedef struct elements_job {
             x += inner;                                                                                      \
         }                                                                                                    \
     }                                                                                                        \
-    static bool pick_##type##_##index_type(const elements_params *p, char *dst, const char *src,             \
+    static bool pick_##type##_##index_type(const picked_row *row, int64_t left, char *dst, const char *src,  \
                                            const void *indices)                                              \
     {                                                                                                        \
-        const int64_t inner = p->step[p->rank - 1], axis = p->axis_step, extent = p->extent;                 \
+        const int64_t inner = row->inner, axis = row->axis, extent = row->extent;                            \
         const index_type *at = indices;                                                                      \
         const type *x = (const type *)(const void *)src;                                                     \
         type *y = (type *)(void *)dst;                                                                       \
         bool good = true;                                                                                    \
-        for (int64_t left = p->row; left > 0; left -= INDICES, at += INDICES, y += INDICES) {                \
+        for (; left > 0; left -= INDICES, at += INDICES, y += INDICES) {                                     \
             const int64_t n = left < INDICES ? left : INDICES;                                               \
             uint64_t outside = 0; /* the sign is set by any below 0 or above extent - 1 */                   \
             for (int64_t j = 0; j < n; j++)                                                                  \
@@ -308,7 +335,7 @@ ELEMENTS(uint32_t, int64_t)
 ELEMENTS(uint64_t, int32_t)
 ELEMENTS(uint64_t, int64_t)
 
-static elements_fn elements_of(size_t size, bool wide)
+static pick_fn pick_of(size_t size, bool wide)
 {
     switch (size) {
     case 1: return wide ? pick_uint8_t_int64_t : pick_uint8_t_int32_t;
@@ -325,13 +352,13 @@ static lnt_status gather_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     (void)thread;
     elements_job *job = arg;
     const elements_params *p = job->p;
-    const int64_t index_bytes = p->row * (p->wide ? 8 : 4);
+    const int64_t n = p->n[p->rank - 1];
     for (int64_t r = begin; r < end; r++) {
         int64_t rest = r, base = 0;
         for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i])
             base += rest % p->n[i] * p->step[i];
-        if (!p->pick(p, job->dst + r * p->row * p->size, job->src + base * p->size,
-                     (const char *)job->indices + r * index_bytes))
+        if (!p->pick(&p->row, n, job->dst + r * n * p->size, job->src + base * p->size,
+                     (const char *)job->indices + r * n * (p->wide ? 8 : 4)))
             note_bad(&job->bad);
     }
     return LNT_OK;
@@ -344,10 +371,11 @@ static lnt_status run_gather_elements(lnt_kernel *k, const lnt_step *s)
     const int64_t n = lnt_operand_count(s->in[1]);
     if (n == 0)
         return LNT_OK;
-    if (p->extent == 0)
+    if (p->row.extent == 0)
         return lnt_check_indices(k, job.indices, p->wide, n, 0);
-    LNT_TRY(lnt_parallel(k, n / p->row, lnt_grain(p->row * p->size), gather_rows, &job));
-    return job.bad ? lnt_check_indices(k, job.indices, p->wide, n, p->extent) : LNT_OK;
+    const int64_t row = p->n[p->rank - 1];
+    LNT_TRY(lnt_parallel(k, n / row, lnt_grain(row * p->size), gather_rows, &job));
+    return job.bad ? lnt_check_indices(k, job.indices, p->wide, n, p->row.extent) : LNT_OK;
 }
 
 lnt_status lnt_bind_gather_elements(lnt_site *site)
@@ -362,13 +390,13 @@ lnt_status lnt_bind_gather_elements(lnt_site *site)
     p->rank = in->rank;
     memcpy(p->n, site->in[1]->dims, sizeof p->n);
     lnt_operand_strides(in, p->step);
-    p->axis_step = p->step[axis];
+    p->row.axis = p->step[axis];
     p->step[axis] = 0;
-    p->extent = in->dims[axis];
-    p->row = p->n[in->rank - 1];
+    p->row.inner = p->step[in->rank - 1];
+    p->row.extent = in->dims[axis];
     p->size = (int64_t)lnt_element_size(in);
     p->wide = site->in[1]->dtype == LNT_INT64;
-    p->pick = elements_of((size_t)p->size, p->wide);
+    p->pick = pick_of((size_t)p->size, p->wide);
     if (!p->pick)
         return lnt_bind_unsupported_type(site, (lnt_dtype)in->dtype);
     site->step->run = run_gather_elements;

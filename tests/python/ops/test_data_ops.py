@@ -397,6 +397,7 @@ def gen_long_axes(rng):
     return pick(rng, [
         Case("TopK", [x, ints([min(k, dims[axis])])], 2, axis=axis, largest=int(rng.integers(2))),
         Case("GatherElements", [x, indices], axis=axis),
+        Case("Gather", [x, indices.reshape(-1)[:300]], axis=axis),
         Case("Unique", [x.astype(pick(rng, [np.float32, np.float64, np.int64, np.int8]))], 4, sorted=int(rng.integers(2))),
         Case("CumSum", [y.astype(pick(rng, [np.float64, np.int32, np.int64])), np.array(int(rng.integers(y.ndim)))],
              exclusive=int(rng.integers(2)), reverse=int(rng.integers(2)))])
