@@ -486,21 +486,21 @@ static void fetch_ahead(const block *b, unsigned t, const depth_range *r, bool f
 
 /* Panels of `columns` columns, of which the last may have fewer than it has room for, from `rows` rows. Each row is
  * read from end to end: those of a large matrix lie in a page each. */
-static void pack_panels(const lnt_kernel *k, const lnt_gemm_plan *p, const float *from, size_t rows,
+static void pack_panels(const lnt_kernel *k, size_t b_row, size_t b_column, const float *from, size_t rows,
                         size_t columns, float *to)
 {
     enum { LINE = LNT_PANEL * sizeof(float) };
     const size_t panel = rows * LNT_PANEL, whole = columns / LNT_PANEL, rest = columns % LNT_PANEL;
     if (rest)
         memset(to + whole * panel, 0, rows * LINE);
-    if (p->b_column != 1) {
+    if (b_column != 1) {
         for (size_t j = 0; j < columns; j += LNT_PANEL, to += panel)
-            k->kernels->turn((char *)to, LINE, (const char *)(from + j * p->b_column),
-                             (int64_t)(p->b_column * sizeof *from), (int64_t)rows,
+            k->kernels->turn((char *)to, LINE, (const char *)(from + j * b_column),
+                             (int64_t)(b_column * sizeof *from), (int64_t)rows,
                              lnt_least((int64_t)(columns - j), LNT_PANEL));
         return;
     }
-    for (size_t i = 0; i < rows; i++, from += p->b_row, to += LNT_PANEL) {
+    for (size_t i = 0; i < rows; i++, from += b_row, to += LNT_PANEL) {
         for (size_t j = 0; j < whole; j++)
             memcpy(to + j * panel, from + j * LNT_PANEL, LINE);
         if (rest)
@@ -521,7 +521,8 @@ static void make_panels(const lnt_kernel *k, const block *b, const depth_range *
     tile->b_row = LNT_PANEL;
     tile->b_panel = panel;
     if (!LNT_TRIMMED && (p->packs || p->packs_rest)) {
-        pack_panels(k, p, (const float *)from->b + n * p->b_column, from->depth, columns, to);
+        pack_panels(k, p->b_row, p->b_column, (const float *)from->b + n * p->b_column, from->depth, columns,
+                    to);
         return;
     }
     for (size_t i = n / LNT_PANEL; i < (n + columns + LNT_PANEL - 1) / LNT_PANEL; i++, to += panel)
@@ -786,11 +787,30 @@ typedef struct pack_call {
     void *dst;
 } pack_call;
 
+/* Rows of a few panels at a time, which are lines side by side: those of one would be a page each. */
+static void pack_matrices(const lnt_kernel *k, const pack_call *c, int64_t begin, int64_t end)
+{
+    enum { TOGETHER = 4 };
+    const int64_t K = c->p->K, N = c->p->N, across = divide_up(N, LNT_PANEL);
+    const bool turned = c->p->source == LNT_SOURCE_NK;
+    const int64_t row = turned ? 1 : N, column = turned ? K : 1;
+    for (int64_t n; K > 0 && begin < end; begin += n) {
+        const int64_t panel = begin % across, first = panel * LNT_PANEL;
+        n = lnt_least(lnt_least(across - panel, end - begin), TOGETHER);
+        pack_panels(k, (size_t)row, (size_t)column,
+                    (const float *)c->src + begin / across * K * N + first * column, (size_t)K,
+                    (size_t)lnt_least(n * LNT_PANEL, N - first), (float *)c->dst + begin * K * LNT_PANEL);
+    }
+}
+
 static lnt_status pack_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    (void)k, (void)thread;
+    (void)thread;
     const pack_call *c = arg;
-    lnt_pack_panels(c->p, c->type, c->src, c->dst, (size_t)begin, (size_t)end);
+    if (!LNT_TRIMMED && c->p->layout == LNT_LAYOUT_PANEL_F32 && c->p->source <= LNT_SOURCE_NK)
+        pack_matrices(k, c, begin, end);
+    else
+        lnt_pack_panels(c->p, c->type, c->src, c->dst, (size_t)begin, (size_t)end);
     return LNT_OK;
 }
 
