@@ -19,7 +19,7 @@ typedef struct number_product {
     lnt_number_fn tile;
     void (*blend)(const lnt_matmul *m, const void *c, int64_t row, void *y);
     int64_t size, width, panels; /* bytes of an element, columns of a panel, panels of a matrix */
-    bool packs;
+    bool packs, masks;
     size_t panel_bytes; /* of a thread's panel */
 } number_product;
 
@@ -92,26 +92,30 @@ static void pack_panel(const number_product *p, const char *b, int64_t columns, 
 
 /* ---- rows ---- */
 
-/* The tile that *t describes, of `columns` columns; there may be fewer than it writes. */
-static void run_tile(const number_product *p, const lnt_number_tile *t, int64_t columns)
+/* The tile that *t describes: a few rows at a time where there are fewer columns than it writes. */
+static void run_tile(const number_product *p, const lnt_number_tile *t)
 {
-    char part[LNT_NUMBER_ROWS * LNT_NUMBER_PANEL_BYTES_MAX], *y = t->y;
-    const size_t row = (size_t)(t->row_y * p->size), part_row = (size_t)(p->width * p->size),
-                 bytes = (size_t)(columns * p->size);
-    if (columns == p->width) {
+    if (t->columns == p->width || p->masks) {
         p->tile(t);
         return;
     }
+    char part[LNT_NUMBER_ROWS * LNT_NUMBER_PANEL_BYTES_MAX], *y = t->y;
+    const int64_t row = t->row_y * p->size, part_row = p->width * p->size;
+    const size_t bytes = (size_t)(t->columns * p->size);
     lnt_number_tile of = *t;
     of.y = part;
     of.row_y = p->width;
-    if (t->accumulate)
-        memset(part, 0, sizeof part);
-    for (unsigned i = 0; t->accumulate && i < t->rows; i++)
-        memcpy(part + i * part_row, y + i * row, bytes);
-    p->tile(&of);
-    for (unsigned i = 0; i < t->rows; i++)
-        memcpy(y + i * row, part + i * part_row, bytes);
+    for (int64_t at = 0; at < t->rows; at += of.rows, y += of.rows * row) {
+        of.rows = lnt_least(LNT_NUMBER_ROWS, t->rows - at);
+        of.a = (const char *)t->a + at * t->row_a * p->size;
+        if (t->accumulate)
+            memset(part, 0, sizeof part);
+        for (int64_t i = 0; t->accumulate && i < of.rows; i++)
+            memcpy(part + i * part_row, y + i * row, bytes);
+        p->tile(&of);
+        for (int64_t i = 0; i < of.rows; i++)
+            memcpy(y + i * row, part + i * part_row, bytes);
+    }
 }
 
 /* Rows of a panel from column `first` on that are wholly within B; behind its last column they hold those of others. */
@@ -133,25 +137,24 @@ static void multiply_panel(const number_call *call, int64_t entry, int64_t row, 
     int64_t e = 0;
     do {
         const bool in_place = e < within;
-        lnt_number_tile t = {.b = b + e * m->row_b * p->size,
+        lnt_number_tile t = {.a = call->a +
+                                  ((int64_t)m->offset_a[entry] + row * m->row_a + e * m->column_a) * p->size,
+                             .b = b + e * m->row_b * p->size,
+                             .y = call->y + ((entry * m->p.M + row) * m->p.N + first) * p->size,
+                             .rows = end - row,
+                             .columns = columns,
                              .row_a = m->row_a,
                              .column_a = m->column_a,
                              .row_b = m->row_b,
                              .row_y = m->p.N,
                              .depth = lnt_least(DEPTH, (in_place ? within : m->p.K) - e),
-                             .accumulate = e > 0,
-                             .half = columns <= p->width / 2};
+                             .accumulate = e > 0};
         if (!in_place) {
             pack_panel(p, t.b, columns, t.depth, packed);
             t.b = packed;
             t.row_b = p->width;
         }
-        for (int64_t i = row; i < end; i += t.rows) {
-            t.rows = (unsigned)lnt_least(LNT_NUMBER_ROWS, end - i);
-            t.a = call->a + ((int64_t)m->offset_a[entry] + i * m->row_a + e * m->column_a) * p->size;
-            t.y = call->y + ((entry * m->p.M + i) * m->p.N + first) * p->size;
-            run_tile(p, &t, columns);
-        }
+        run_tile(p, &t);
         e += t.depth;
     } while (e < m->p.K);
 }
@@ -277,6 +280,7 @@ static lnt_status choose_kernels(lnt_site *site, number_product *p)
         break;
     default: return lnt_bind_unsupported_type(site, type);
     }
+    p->masks = kernels->masks;
     p->width = (int64_t)kernels->panel_bytes / p->size;
     p->panels = (p->m.p.N + p->width - 1) / p->width;
     return LNT_OK;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-    LNT_NUMBER_ROWS = 6,             /* most rows of a tile */
+    LNT_NUMBER_ROWS = 6,             /* that go together */
     LNT_NUMBER_PANEL_BYTES_MAX = 128 /* of a row of a panel */
 };
 
@@ -17,9 +17,9 @@ enum {
 typedef struct lnt_number_tile {
     const void *a, *b;
     void *y;
-    unsigned rows;                                /* at most LNT_NUMBER_ROWS */
     bool accumulate;
-    bool half;                                    /* the first half of a panel's columns will do */
+    int64_t rows,
+        columns; /* of these, less than a panel's are given where masks say so, or where all may be written */
     int64_t row_a, column_a, row_b, row_y, depth; /* in elements */
 } lnt_number_tile;
 
@@ -27,6 +27,7 @@ typedef void (*lnt_number_fn)(const lnt_number_tile *t);
 
 typedef struct lnt_number_kernels {
     unsigned panel_bytes; /* of a row of a panel: a multiple of an element */
+    bool masks;           /* no columns are written but those that are given */
     lnt_number_fn f64, i32, i64;
 } lnt_number_kernels;
 
