@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
+#include "formats/panel_row.h"
 
 #include <string.h>
 
@@ -388,24 +389,6 @@ static inline void turn_quads(const float *src, size_t step, float *dst)
         memcpy(dst + i * LNT_PANEL, &rows[i], sizeof rows[i]);
 }
 
-/* A row of a panel, whose first `columns` elements are contiguous. Quad by quad: a memcpy of all of it is a
- * slow one where short code is asked for. The last quad ends with the row. */
-static inline void copy_row(const float *src, unsigned columns, float *dst)
-{
-    unsigned n = 0;
-    _Pragma("GCC unroll 4") for (unsigned i = 0; i < LNT_PANEL; i += 4) memset(dst + i, 0, sizeof(quad));
-    for (; n + 4 <= columns; n += 4)
-        memcpy(dst + n, src + n, sizeof(quad));
-    if (n > 0 && n < columns)
-        memcpy(dst + columns - 4, src + columns - 4, sizeof(quad));
-    if (n > 0)
-        return;
-    if (columns & 2)
-        memcpy(dst, src, 2 * sizeof *dst);
-    if (columns & 1)
-        dst[columns - 1] = src[columns - 1];
-}
-
 static void pack_rows(const float *src, const panel_source *s, size_t channels, float *dst)
 {
     if (s->per_channel == 1 && s->columns == LNT_PANEL)
@@ -416,7 +399,7 @@ static void pack_rows(const float *src, const panel_source *s, size_t channels, 
         const float *row = src + c * s->per_channel;
         unsigned n = 0;
         if (s->per_column == 1) {
-            copy_row(row, s->columns, dst);
+            lnt_copy_panel_row(row, s->columns, dst);
             continue;
         }
         for (; n < s->columns; n++)

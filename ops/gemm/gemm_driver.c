@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "formats/panel_row.h"
 #include "ops/half_kernels.h"
 #include "ops/rows/row.h"
 
@@ -491,9 +492,9 @@ static void pack_panels(const lnt_kernel *k, size_t b_row, size_t b_column, cons
 {
     enum { LINE = LNT_PANEL * sizeof(float) };
     const size_t panel = rows * LNT_PANEL, whole = columns / LNT_PANEL, rest = columns % LNT_PANEL;
-    if (rest)
-        memset(to + whole * panel, 0, rows * LINE);
     if (b_column != 1) {
+        if (rest)
+            memset(to + whole * panel, 0, rows * LINE);
         for (size_t j = 0; j < columns; j += LNT_PANEL, to += panel)
             k->kernels->turn((char *)to, LINE, (const char *)(from + j * b_column),
                              (int64_t)(b_column * sizeof *from), (int64_t)rows,
@@ -504,7 +505,7 @@ static void pack_panels(const lnt_kernel *k, size_t b_row, size_t b_column, cons
         for (size_t j = 0; j < whole; j++)
             memcpy(to + j * panel, from + j * LNT_PANEL, LINE);
         if (rest)
-            memcpy(to + whole * panel, from + whole * LNT_PANEL, rest * sizeof *to);
+            lnt_copy_panel_row(from + whole * LNT_PANEL, rest, to + whole * panel);
     }
 }
 
