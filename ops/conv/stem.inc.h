@@ -185,6 +185,13 @@ enum { PLANES = 4, PLANE_VECTORS = 1 };
 _Static_assert(LNT_PANEL % PLANES == 0 && LNT_VL <= LNT_PLANE_PIXELS,
                "planes of one panel, pixels of a vector");
 
+/* Sums are stored from registers, or in few bytes, from memory. */
+#if LNT_TRIMMED
+#define PLANE_FOR(n, ...) for (__VA_ARGS__)
+#else
+#define PLANE_FOR UNROLL_FOR
+#endif
+
 /* Features [n, n + PLANES), as many as there are, of some vectors of pixels from i on. start[PLANES]: the
  * initial accumulators. */
 LNT_INLINE void plane_tile(const lnt_stem *s, const elem *start, size_t i, size_t n, const unsigned vectors)
@@ -208,12 +215,19 @@ LNT_INLINE void plane_tile(const lnt_stem *s, const elem *start, size_t i, size_
         UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
             sum[p][j] = acc[p][j];
     const vf low = v_splat_float(s->low), high = v_splat_float(s->high);
-    elem *c = ELEMS_OUT(s->c) + n * s->c_step + i;
-    for (unsigned p = 0; p < PLANES && n + p < s->columns; p++, c += s->c_step)
-        for (unsigned j = 0; j < vectors; j++) {
-            v_store(c + j * LNT_VL, v_min(high, v_max(low, sum[p][j])));
-            v_prefetch(c + (j + vectors) * LNT_VL); /* which the next tile writes */
-        }
+    const size_t step = s->c_step;
+    elem *c = ELEMS_OUT(s->c) + n * step + i;
+    PLANE_FOR(16, unsigned p = 0; p < PLANES; p++)
+    {
+        if (n + p >= s->columns)
+            return;
+        PLANE_FOR(3, unsigned j = 0; j < vectors; j++)
+        v_store(c + j * LNT_VL, v_min(high, v_max(low, sum[p][j])));
+        PLANE_FOR(3, unsigned j = 0; j < vectors; j++)
+        v_prefetch(c + (j + vectors) * LNT_VL); /* which the next tile writes */
+        c += step;
+        __asm__("" : "+r"(c)); /* or each row has a pointer of its own, and few have a register */
+    }
 }
 
 /* The last vector goes back over pixels that are done, or the last tile, of as few pixels as there are at least. */

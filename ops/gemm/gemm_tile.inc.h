@@ -183,7 +183,8 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                     acc_step(&chain[0], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
                 next_rows(form, bp, panels, STEPS * LNT_PANEL);
             }
-        if (LNT_VL != 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
+        if (LNT_VL != 4 && form == LNT_B_F32 && rows == 1 && chains == STEPS && b_row == LNT_PANEL &&
+            !t->b_is_far)
             for (; k + STEPS <= depth; k += STEPS) {
                 UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
                     acc_step(&chain[c], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
