@@ -321,11 +321,16 @@ static inline void mix(char *dst, const char *src, int64_t src_step, int64_t col
     memcpy(dst + 16, &middle, 16);
 }
 
-/* The last rows begin early enough to be four. */
+/* The last rows begin early enough to be four; fewer are strided lines. */
 static __attribute__((noinline)) void mix_few(char *dst, int64_t dst_step, const char *src, int64_t src_step,
                                               int64_t rows, int64_t columns)
 {
-    if (rows < 4 || (columns != 2 && columns != 3) || dst_step != 4 * columns) {
+    if (rows < 4) {
+        for (int64_t r = 0; r < rows; r++)
+            line_uint32_t(dst + r * dst_step, 4, src + r * 4, src_step, columns);
+        return;
+    }
+    if ((columns != 2 && columns != 3) || dst_step != 4 * columns) {
         transpose_uint32_t(dst, dst_step, src, src_step, rows, columns);
         return;
     }

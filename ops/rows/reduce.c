@@ -45,6 +45,26 @@ void lnt_reduce_order(const lnt_reduce *p, void *y, int64_t n)
 
 /* ---- bind ---- */
 
+/* Float or halves: of reduce_float.c. */
+static bool is_real(const lnt_reduce *p)
+{
+    return lnt_is_floating(p->dtype) && p->dtype != LNT_DOUBLE;
+}
+
+static bool is_extreme(const lnt_reduce *p)
+{
+    return p->kind == MAX || p->kind == MIN;
+}
+
+/* The longest rows that are turned where there are many: wider elements are soon reduced as quickly where they lie. */
+__attribute__((cold)) static int64_t longest_turned(const lnt_reduce *p)
+{
+    const size_t size = lnt_dtype_size(p->wide);
+    if (LNT_TRIMMED || is_real(p) || size < sizeof(int32_t) || p->kind == SUM_EXP)
+        return SHORT_ROW;
+    return size == sizeof(int32_t) || is_extreme(p) ? FEW_ROWS - 1 : 2;
+}
+
 /* Rows of p->inner elements, p->behind results each, are turned where `lines` of them are side by side. Where those are
  * few, so are as many of the `repeats` of them that are reduced as there is room for. */
 __attribute__((cold)) static bool turn(lnt_reduce *p, int64_t lines, int64_t repeats)
@@ -66,13 +86,13 @@ __attribute__((cold)) static bool turn(lnt_reduce *p, int64_t lines, int64_t rep
     return true;
 }
 
-/* Rows of p->inner elements that others are joined with, `lines` of them side by side. */
+/* Rows of p->inner elements that others are joined with, or that are prepared, `lines` of them side by side. */
 __attribute__((cold)) static bool join_rows(lnt_reduce *p, int64_t lines)
 {
-    const bool extreme = p->kind == MAX || p->kind == MIN;
-    const size_t size =
-        p->finish == FINISH_NONE || p->dtype == LNT_FLOAT ? lnt_dtype_size(p->dtype) : sizeof(int64_t);
-    const int64_t longest = (extreme || size < sizeof(int64_t) ? JOINED_BYTES : SUMMED_BYTES) / (int64_t)size;
+    const int64_t size = (int64_t)lnt_dtype_size(p->wide);
+    const int64_t longest = p->count == p->inner                               ? LNT_REDUCE_BLOCK
+                            : is_extreme(p) || size < (int64_t)sizeof(int64_t) ? JOINED_BYTES / size
+                                                                               : SUMMED_BYTES / size;
     if (LNT_TRIMMED || p->kind == SUM_EXP || p->count == 0 || lines == 0 || p->inner > longest)
         return false;
     p->rows = p->inner;
@@ -91,9 +111,10 @@ __attribute__((cold)) static unsigned set_way(lnt_reduce *p, lnt_axes *joined, c
         return 0;
     p->inner = joined->extent[--left];
     if (reduced[left]) {
-        if (p->inner > SHORT_ROW || left == 0 || (LNT_TRIMMED && left > 1) ||
+        if (p->inner > longest_turned(p) || left == 0 || (LNT_TRIMMED && left > 1) ||
             !turn(p, joined->extent[left - 1], left > 1 ? joined->extent[left - 2] : 1))
-            return left > 1 && join_rows(p, joined->extent[left - 1]) ? left - 1 : left;
+            return left > !lnt_reduce_is_prepared(p) && join_rows(p, joined->extent[left - 1]) ? left - 1
+                                                                                               : left;
         if (left > 1 && p->fold > 1) {
             joined->extent[left - 2] /= p->fold;
             joined->stride[left - 2] *= p->fold;
@@ -216,20 +237,23 @@ __attribute__((cold)) static lnt_status bind_axes(lnt_site *site, uint32_t mask,
                                                   unsigned finish)
 {
     const lnt_operand *x = site->in[0];
-    const bool extreme = kind == MAX || kind == MIN, squares = kind == SUM_SQUARES || kind == SUM_ABS;
+    const bool squares = kind == SUM_SQUARES || kind == SUM_ABS;
     lnt_reduce *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
     p->kind = kind;
     p->finish = finish;
     p->dtype = (lnt_dtype)x->dtype;
-    if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && extreme))
+    if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && is_extreme(p)))
         return lnt_bind_unsupported_type(site, p->dtype);
     p->row = site->kernels->row;
     p->cells = site->kernels->cells;
     p->kernels = site->kernels;
+    p->wide = p->dtype;
+    if (!is_real(p))
+        lnt_reduce_set_typed(p);
     set_axes(p, x, mask);
-    p->task = lnt_is_floating(p->dtype) && p->dtype != LNT_DOUBLE ? lnt_reduce_float(p) : lnt_reduce_typed(p);
+    p->task = is_real(p) ? lnt_reduce_float(p) : lnt_reduce_typed(p);
     site->step->run = run_reduce;
     if (p->count == 1 && !squares && finish <= FINISH_MEAN && p->dtype != LNT_BOOL)
         lnt_bind_view(site, 0, 0, 0); /* if it can be one */

@@ -74,10 +74,17 @@ static inline int64_t lnt_reduce_blocks(const lnt_reduce *p)
     return (p->columns + p->block - 1) / p->block;
 }
 
-/* Tasks over p->n_kept * lnt_reduce_blocks(p) items, of float and halves and of all other types; the second fills in
- * what is its own of p. */
+/* Are elements converted, or otherwise changed, before they meet? */
+static inline bool lnt_reduce_is_prepared(const lnt_reduce *p)
+{
+    return p->wide != p->dtype || p->before || p->kind == SUM_EXP;
+}
+
+/* Fills in what is of reduce_typed.c, before it is known how the axes are reduced. */
+__attribute__((cold)) void lnt_reduce_set_typed(lnt_reduce *p);
+/* Tasks over p->n_kept * lnt_reduce_blocks(p) items, of float and halves and of all other types. */
 __attribute__((cold)) lnt_task_fn lnt_reduce_float(const lnt_reduce *p);
-__attribute__((cold)) lnt_task_fn lnt_reduce_typed(lnt_reduce *p);
+__attribute__((cold)) lnt_task_fn lnt_reduce_typed(const lnt_reduce *p);
 
 /* The whole work of a bind function: output 0 is input 0 summed over the axes of the bit mask. */
 lnt_status lnt_bind_reduce_sum(lnt_site *site, uint32_t mask);

@@ -20,11 +20,6 @@ static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
     p->loop(&(lnt_typed_args){.out = acc, .in = {acc, x}, .n = n});
 }
 
-static bool is_prepared(const lnt_reduce *p)
-{
-    return p->wide != p->dtype || p->before || p->kind == SUM_EXP;
-}
-
 /* n elements as they meet: in place, or in buffer. Of SUM_EXP e ** (x - minus), with `period` numbers in turn. */
 static const void *prepare(const lnt_reduce *p, const void *x, int64_t n, const double *minus, int64_t period,
                            void *buffer)
@@ -48,7 +43,7 @@ static const void *prepare(const lnt_reduce *p, const void *x, int64_t n, const 
 static void reduce_row(const lnt_reduce *p, const void *x, const double *minus, bool more, void *acc)
 {
     _Alignas(16) char buffer[BLOCK * WIDEST], part[WIDEST];
-    const int64_t step = is_prepared(p) ? BLOCK : p->inner;
+    const int64_t step = lnt_reduce_is_prepared(p) ? BLOCK : p->inner;
     for (int64_t i = 0; i < p->inner; i += step) {
         const int64_t n = lnt_least(step, p->inner - i);
         const void *from = prepare(p, lnt_element_at(x, p->dtype, i), n, minus, 1, buffer);
@@ -66,11 +61,13 @@ static void reduce_columns(const lnt_reduce *p, const void *x, int64_t step, int
     _Alignas(16) char buffer[BLOCK * WIDEST];
     for (int64_t i = 0; i < p->rows; i += fold) {
         const int64_t width = n * lnt_least(fold, p->rows - i);
-        const void *row = prepare(p, lnt_element_at(x, p->dtype, i * step), width, minus, period, buffer);
-        if (i == 0 && !more)
-            memcpy(acc, row, (size_t)width * lnt_dtype_size(p->wide));
-        else
+        const bool first = i == 0 && !more;
+        const void *row =
+            prepare(p, lnt_element_at(x, p->dtype, i * step), width, minus, period, first ? acc : buffer);
+        if (!first)
             join(p, acc, row, width);
+        else if (row != acc)
+            memcpy(acc, row, (size_t)width * lnt_dtype_size(p->wide));
     }
 }
 
@@ -108,7 +105,8 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
         lnt_fill(acc, n * p->fold, p->of_nothing, lnt_dtype_size(p->wide));
     const bool turns = p->way == TURNED;
     const int64_t width = turns ? n * p->fold : n, lines = width / p->behind;
-    if (!LNT_TRIMMED && p->rows > 1 && p->way != ACROSS && p->n_outer_reduced > 1 && p->kind != SUM_EXP) {
+    if (!LNT_TRIMMED && p->rows > 1 && p->way != ACROSS && p->kind != SUM_EXP &&
+        (p->way == ALONG || p->n_outer_reduced > 1)) {
         reduce_repeated(p, x, base, n, acc);
         return;
     }
@@ -134,6 +132,16 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
         join(p, acc, acc, n);
 }
 
+static void divide(double *x, double by, int64_t n)
+{
+    typedef double pair __attribute__((vector_size(16), aligned(8)));
+    int64_t i = 0;
+    for (; i + 2 <= n; i += 2)
+        *(pair *)(x + i) /= by;
+    if (i < n)
+        x[i] /= by;
+}
+
 /* n results from what has been reduced to acc, which they are computed in. */
 static void store(const lnt_reduce *p, void *acc, void *y, int64_t n)
 {
@@ -145,13 +153,16 @@ static void store(const lnt_reduce *p, void *acc, void *y, int64_t n)
     double *result = acc;
     if (p->wide == LNT_INT64)
         lnt_cast(p->kernels, acc, LNT_INT64, acc, LNT_DOUBLE, n);
-    for (int64_t i = 0; i < n && p->finish == FINISH_MEAN; i++)
-        result[i] /= (double)p->count;
+    if (p->finish == FINISH_MEAN)
+        divide(result, (double)p->count, n);
     for (int64_t i = 0; i < n && p->finish == FINISH_SQRT; i++)
         result[i] = sqrt(result[i]);
     for (int64_t i = 0; i < n && p->finish == FINISH_LOG; i++)
         result[i] = log(result[i]);
-    lnt_elements_from_double(p->dtype, acc, y, n);
+    if (p->wide == LNT_INT64 && p->count > 0) /* means, which fit */
+        lnt_cast(p->kernels, acc, LNT_DOUBLE, y, p->dtype, n);
+    else
+        lnt_elements_from_double(p->dtype, acc, y, n);
 }
 
 /* By which loops p->kind is computed. */
@@ -244,7 +255,7 @@ static void set_of_nothing(lnt_reduce *p)
         lnt_elements_from_int64(p->wide, &value, p->of_nothing, 1);
 }
 
-lnt_task_fn lnt_reduce_typed(lnt_reduce *p)
+void lnt_reduce_set_typed(lnt_reduce *p)
 {
     const bool narrow = lnt_dtype_size(p->dtype) < sizeof(int64_t);
     p->wide = p->finish == FINISH_NONE             ? p->dtype
@@ -252,7 +263,12 @@ lnt_task_fn lnt_reduce_typed(lnt_reduce *p)
                                                    : LNT_DOUBLE;
     set_loops(p);
     set_of_nothing(p);
-    return p->count > 0 && p->count == p->inner && p->way == ALONG && p->dtype != LNT_BOOL && !is_prepared(p)
+}
+
+lnt_task_fn lnt_reduce_typed(const lnt_reduce *p)
+{
+    return p->count > 0 && p->count == p->inner && p->way == ALONG && p->dtype != LNT_BOOL &&
+                   !lnt_reduce_is_prepared(p)
                ? reduce_rows
                : reduce_items;
 }
