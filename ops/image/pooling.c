@@ -277,7 +277,9 @@ static lnt_status padded_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t
                 join_taps(p, x, z1 - z0, w->dilation[0] * plane, down, plane);
             x = down;
         }
-        for (int64_t i = 0, at = w->before[2]; i < plane; i += part, at += pitch)
+        if (part == plane)
+            memcpy(padded, x, (size_t)plane * sizeof *x);
+        for (int64_t i = 0, at = w->before[2]; i < plane && part < plane; i += part, at += pitch)
             copy_row(x + i, padded + at, part);
         join_taps(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, whole_vectors(in));
         join_taps(p, across, w->kernel[1], w->dilation[1] * pitch, down, whole);
@@ -287,7 +289,7 @@ static lnt_status padded_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t
             finish_float(p, down, whole, count);
         for (int64_t i = 0; i < w->out[1]; i++, y += w->out[2]) {
             const float *from = down + i * w->stride[1] * pitch;
-            if (w->stride[2] == 1)
+            if (w->stride[2] == 1 && w->out[2] > 1)
                 copy_row(from, y, w->out[2]);
             else
                 for (int64_t o = 0; o < w->out[2]; o++, from += w->stride[2])
@@ -310,11 +312,15 @@ static lnt_status narrow_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t
     return LNT_OK;
 }
 
-/* Planes of floats whose rows fit into vectors need no memory between lines and neighbors. */
+/* Planes of floats whose rows fit into vectors need no memory between lines and neighbors, unless rows are so short,
+ * and windows so large, that it is less work when a plane's rows are one. */
 static lnt_status plan_narrow(lnt_site *site, pool *p)
 {
-    enum { ROWS = 4096, LAST = 2 * LNT_POOL_LANES - 1 };
+    enum { ROWS = 4096, LAST = 2 * LNT_POOL_LANES - 1, A_PLANE = 100 };
     const lnt_window *w = &p->w;
+    const int64_t together = p->pitch * (w->in[1] * w->kernel[2] + w->out[1] * w->kernel[1]) / LNT_POOL_LANES;
+    if (p->pitch && w->out[1] * (w->kernel[1] + w->kernel[2]) > together + w->out[1] + A_PLANE)
+        return LNT_OK;
     if (!p->pool->narrow_planes || w->in[0] != 1 || w->out[0] != 1 || w->kernel[0] != 1 || w->in[1] > ROWS ||
         w->out[1] > ROWS || w->in[2] > LAST || w->out[2] > LNT_POOL_LANES || w->kernel[1] > ROWS_MAX ||
         w->kernel[2] > ROWS_MAX)
@@ -713,10 +719,10 @@ lnt_status lnt_bind_pool(lnt_site *site)
     plan_parts(p);
     plan_beside(p);
     const bool may = !places && p->kind != LP && !p->channels_last && lnt_site_real_type(site) == LNT_FLOAT;
+    plan_planes(p, may);
 #ifdef __x86_64__
     LNT_TRY(may ? plan_narrow(site, p) : LNT_OK);
 #endif
-    plan_planes(p, may && !p->lanes);
     const int64_t planes = p->pitch * (w->in[1] + 2 * p->padded_lines) + p->reach + 2 * LNT_POOL_SLACK;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels

@@ -296,3 +296,19 @@ def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kern
     done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
     assert done.returncode == 0, done.stderr
     check_every_level(tmp_path / "w.lnt", x, want, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("shape, kernel, pads", [([48, 32, 6], [7, 6], [0, 0, 0, 0]), ([7, 40, 3], [5, 3], [2, 0, 1, 0]),
+                                                 ([3, 60, 4], [9, 5], [0, 1, 0, 1]), ([5, 50, 5], [11, 4], [3, 0, 5, 1])])
+def test_large_windows_of_narrow_planes(tmp_path, op, shape, kernel, pads):
+    x = np.random.default_rng(9).standard_normal((1, *shape), np.float32)
+    pool = helper.make_node(op, ["x"], ["y"], kernel_shape=kernel, pads=pads)
+    graph = helper.make_graph([pool], "pool", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+    onnx.save(model, tmp_path / "p.onnx")
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
+    assert done.returncode == 0, done.stderr
+    check_every_level(tmp_path / "p.lnt", x, want, rtol=1e-4, atol=1e-5)
