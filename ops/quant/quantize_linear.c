@@ -134,10 +134,37 @@ static void load_quantized(const linear_job *j, int64_t at, int64_t n, int64_t f
         lnt_cells_to_float(p->cells, p->in_type, x, y, n);
 }
 
-static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
+/* RUN or more int32 that share a scale and have no zero point, in one pass; the last ones may be computed twice. */
+enum { RUN = 16 };
+static void scale_int32(const int32_t *x, float *y, int64_t n, float scale)
+{
+    typedef int32_t integers __attribute__((vector_size(RUN * sizeof(int32_t)), aligned(4)));
+    typedef float floats __attribute__((vector_size(RUN * sizeof(float)), aligned(4)));
+    LNT_ASSERT(n >= RUN);
+    for (int64_t i = 0; i < n; i += RUN) {
+        const int64_t at = lnt_least(i, n - RUN);
+        *(floats *)(y + at) = __builtin_convertvector(*(const integers *)(x + at), floats) * scale;
+    }
+}
+
+/* What was loaded becomes what it stands for. */
+static void scale_loaded(const linear_job *j, int64_t n, int64_t from, float *y)
 {
     const linear *p = j->p;
     const bool left = p->in_type != LNT_INT32; /* zero points are: differences of narrow ones are exact */
+    const float *scale = j->scale + from;
+    if (p->width == 1) {
+        p->row->shift_scale(y, y, n, left ? (float)j->zero[from] : 0, *scale, -0.0f);
+        return;
+    }
+    if (left && j->shifts)
+        p->row->subtract(y, j->real_zero + from, y, n);
+    p->row->multiply(y, scale, n);
+}
+
+static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
+{
+    const linear *p = j->p;
     const float *scale = j->scale + from;
     const int32_t *zero = j->zero + from; /* where there is one of a row */
     float own[BLOCK], *y = p->out_type == LNT_FLOAT ? (float *)j->y + at : own;
@@ -146,13 +173,11 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
         return;
     }
     LNT_ASSERT(y != own || n <= BLOCK);
-    load_quantized(j, at, n, from, y);
-    if (p->width == 1) {
-        p->row->shift_scale(y, y, n, left ? (float)*zero : 0, *scale, -0.0f);
+    if (p->in_type == LNT_INT32 && !j->shifts && p->width == 1 && n >= RUN) {
+        scale_int32((const int32_t *)j->x + at, y, n, *scale);
     } else {
-        if (left && j->shifts)
-            p->row->subtract(y, j->real_zero + from, y, n);
-        p->row->multiply(y, scale, n);
+        load_quantized(j, at, n, from, y);
+        scale_loaded(j, n, from, y);
     }
     if (y == own)
         lnt_cells_from_float(p->cells, p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
