@@ -203,34 +203,29 @@ static inline void fill_units(const pad_job *job, char *dst, int64_t n)
             lnt_move_slice(dst + at, job->value, element);
 }
 
-/* n elements of a row from their offsets in src. */
-static void pad_border(const pad_job *job, char *dst, const char *src, const int64_t *offset, int64_t n)
-{
-    const int64_t unit = job->p->unit;
-    const bool single = unit == (int64_t)job->p->element;
-    for (int64_t i = 0; i < n; i++, dst += unit) {
-        if (offset[i] >= 0 || single)
-            lnt_move_slice(dst, offset[i] >= 0 ? src + offset[i] : job->value, unit);
-        else
-            fill_many(job, dst, unit);
-    }
-}
-
+/* Rows whose border comes from its offsets in src; its first `before` elements stand before the middle. */
 static __attribute__((noinline)) void pad_own_rows(const pad_job *job, char *row, const char *src,
                                                    int64_t step, int64_t rows)
 {
     const pad_params *p = job->p;
     const pad_axis *last = &p->axis[p->rank - 1];
-    const int64_t before = p->middle > 0 ? last->added : 0, behind = last->n - before - p->middle;
     const int64_t unit = p->unit, bytes = p->middle * unit, first = last->low * last->step;
-    for (; rows > 0; rows--, row += behind * unit, src += step) {
-        if (before > 0)
-            pad_border(job, row, src, p->border, before);
-        row += before * unit;
-        memcpy(row, src + first, (size_t)bytes);
-        row += bytes;
-        if (behind > 0)
-            pad_border(job, row, src, p->border + before, behind);
+    const int64_t before = p->middle > 0 ? last->added : 0, n = last->n - p->middle;
+    const bool single = unit == (int64_t)p->element;
+    for (; rows > 0; rows--, src += step) {
+        for (int64_t i = 0; i <= n; i++, row += unit) {
+            if (i == before) {
+                memcpy(row, src + first, (size_t)bytes);
+                row += bytes;
+            }
+            if (i == n)
+                break;
+            const int64_t offset = p->border[i];
+            if (offset >= 0 || single)
+                lnt_move_slice(row, offset >= 0 ? src + offset : job->value, unit);
+            else
+                fill_many(job, row, unit);
+        }
     }
 }
 
