@@ -9,7 +9,7 @@
 /* Bits looked at in one turn: for many entries more of them, whose counters take longer to add up. */
 enum { DIGIT = 8, WIDE_DIGIT = 11, MANY = 512, FEW = 24 };
 /* Up to MERGED entries for each such turn are merged instead, of runs up to RUN. */
-enum { MERGED = 48, RUN = 8 };
+enum { MERGED = 32, RUN = 8 };
 
 static void insert_each(lnt_entry *entries, int64_t n)
 {

@@ -47,20 +47,18 @@ static lnt_status trilu_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 
 static void mask_bytes(char *dst, const char *src, const char *mask, int64_t n)
 {
-    typedef uint8_t vector __attribute__((vector_size(16)));
+    typedef uint8_t vector __attribute__((vector_size(16), aligned(1), may_alias));
+    enum { VECTORS = 4, BYTES = VECTORS * sizeof(vector) };
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        vector x, kept;
-        memcpy(&x, src + i, sizeof x);
-        memcpy(&kept, mask + i, sizeof kept);
-        x &= kept;
-        memcpy(dst + i, &x, sizeof x);
-    }
+    for (; i + BYTES <= n; i += BYTES)
+        _Pragma("GCC unroll 4") for (int j = 0; j < VECTORS; j++)((vector *)(dst + i))[j] =
+            ((const vector *)(src + i))[j] & ((const vector *)(mask + i))[j];
     for (; i < n; i++)
         dst[i] = src[i] & mask[i];
 }
 
-enum { MASK = 16384, FEW = 4 };
+/* Masks of up to NEAR bytes leave room in the first-level cache for what passes it. */
+enum { MASK = 16384, NEAR = 4096, FEW = 4 };
 
 /* Small matrices: what is kept of the first is a mask for all, several at a time. */
 static lnt_status trilu_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -72,7 +70,7 @@ static lnt_status trilu_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_
     first.src = first.dst = mask;
     memset(mask, UINT8_MAX, (size_t)matrix);
     trilu_rows(k, &first, 0, job->rows, thread);
-    const int64_t n = lnt_least(MASK / matrix, end - begin), bytes = n * matrix;
+    const int64_t n = lnt_least(NEAR / matrix + 1, end - begin), bytes = n * matrix;
     lnt_repeat_bytes(mask, mask, matrix, n);
     for (int64_t at = begin * matrix; at < last; at += bytes)
         mask_bytes(job->dst + at, job->src + at, mask, lnt_least(bytes, last - at));
