@@ -39,9 +39,11 @@ typedef struct linear {
     int64_t width;   /* scales a row takes: 1 or n */
     int64_t axis;    /* extent of the quantization axis; rows run along it */
     int64_t block;   /* rows that share scales */
-    int64_t scales;  /* in all */
+    int64_t scales;  /* in all, */
+    int64_t given;   /* and before any are repeated */
     int64_t
-        each; /* elements one behind the other that have one of them, which is repeated for all of these */
+        each; /* elements one behind the other that have one of them, which is repeated for all of these, */
+    int64_t times;   /* and rows that are one with the scales of them all, repeated as a whole */
     int64_t at_once; /* elements that run takes */
 } linear;
 
@@ -221,13 +223,20 @@ static void read_zeros(linear_job *j, int64_t n, const lnt_operand *zero, const 
     }
 }
 
+/* Those that were given, of a row's elements, or as many zero points: for all elements of all rows that are one. */
+static __attribute__((noinline)) void repeat_scales(const linear *p, float *to, const float *once)
+{
+    lnt_repeat_each(to, once, sizeof *once, p->given, p->each, sizeof *once);
+    lnt_repeat_bytes(to, to, p->given * p->each * (int64_t)sizeof *to, p->times);
+}
+
 static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
                              void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from))
 {
     const linear *p = s->params;
     LNT_ASSERT(s->scratch_bytes >= (size_t)p->scales * SCALE_BYTES);
-    const int64_t given = p->scales / p->each;
-    float *const scale = lnt_scratch(k, s), *const once = p->each > 1 ? scale + 2 * p->scales : scale;
+    const int64_t given = p->given;
+    float *const scale = lnt_scratch(k, s), *const once = given < p->scales ? scale + 2 * p->scales : scale;
     linear_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scale = scale, .run = run};
     job.real_zero = once + given; /* the bits of 0 are those of 0.0 */
     job.zero = (int32_t *)job.real_zero;
@@ -238,8 +247,10 @@ static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
     read_zeros(&job, given, s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2));
     if (run == dequantize_run && p->width > 1 && p->in_type != LNT_INT32 && job.shifts)
         lnt_elements_to_float(LNT_INT32, job.zero, job.real_zero, given);
-    if (p->each > 1)
-        lnt_repeat_each(scale, once, sizeof *once, 2 * given, p->each, sizeof *once);
+    if (once != scale) {
+        repeat_scales(p, scale, once);
+        repeat_scales(p, scale + p->scales, job.real_zero);
+    }
     job.real_zero = scale + p->scales;
     job.zero = (int32_t *)job.real_zero;
     const int64_t grain = p->n == 1 ? 8192 : 1 + 16384 / (p->n + 1); /* whole vectors of single elements */
@@ -283,8 +294,8 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     const lnt_operand *x = site->in[0], *scale = site->in[1];
     const int64_t block = lnt_attr_i(site->node, "block_size", 0), count = lnt_operand_count(x);
     unsigned axis;
-    p->scales = lnt_operand_count(scale);
-    p->block = p->axis = p->width = p->each = 1;
+    p->given = p->scales = lnt_operand_count(scale);
+    p->block = p->axis = p->width = p->each = p->times = 1;
     if (p->scales == 1 && block == 0) {
         p->n = 1;
         p->rows = count;
@@ -303,8 +314,12 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
               lnt_least(MOST_SCALES,
                         count / FEW_ROWS)))) { /* the last axis, or nearly so: all scales in a row */
         p->each = p->n;
-        p->n = p->width = p->scales = p->axis * p->each;
+        p->n *= p->axis;
         p->rows = count / p->n;
+        for (int64_t t = lnt_least(BLOCK / p->n, p->rows / FEW_ROWS); t > 1 && p->times == 1; t--)
+            p->times = p->rows % t == 0 ? t : 1;
+        p->rows /= p->times;
+        p->n = p->width = p->scales = p->n * p->times;
         p->axis = 1;
         return LNT_OK;
     }
@@ -353,7 +368,7 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     p->scale_type = site->in[1]->dtype;
     LNT_TRY(bind_scales(site, p));
     p->at_once = elements_at_once(p, run == run_dequantize);
-    LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->scales / p->each, site->err, LNT_E_SHAPE,
+    LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->given, site->err, LNT_E_SHAPE,
                 "scale and zero point must have the same shape");
     if (p->out_type == LNT_FLOAT4E2M1 && zero && zero->dtype != LNT_FLOAT4E2M1)
         return lnt_bind_unsupported_type(site, zero->dtype);

@@ -62,10 +62,11 @@ def test_int32_to_floats(tmp_path, axis, zeros):
 
 @pytest.mark.parametrize("inner", [(1,), (3,), (5, 2), (16,), (33,), (70,)])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16])
-def test_a_scale_for_each_of_few(tmp_path, dtype, inner):
+@pytest.mark.parametrize("rows", [7, 96])  # of many, several are one
+def test_a_scale_for_each_of_few(tmp_path, rows, dtype, inner):
     rng = np.random.default_rng(5)
     whole = np.iinfo(dtype)
-    x = rng.integers(whole.min, whole.max + 1, (7, 11, *inner)).astype(dtype)
+    x = rng.integers(whole.min, whole.max + 1, (rows, 11, *inner)).astype(dtype)
     along = (1, 11, *(1 for _ in inner))
     for zeros in (np.zeros(11, dtype), rng.integers(0, 100, 11).astype(dtype)):
         constants = {"s": 2.0 ** rng.integers(-3, 3, 11).astype(np.float32), "z": zeros}
