@@ -48,10 +48,10 @@ static lnt_status trilu_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 static void mask_bytes(char *dst, const char *src, const char *mask, int64_t n)
 {
     typedef uint8_t vector __attribute__((vector_size(16), aligned(1), may_alias));
-    enum { VECTORS = 4, BYTES = VECTORS * sizeof(vector) };
+    enum { VECTORS = 2, BYTES = VECTORS * sizeof(vector) };
     int64_t i = 0;
     for (; i + BYTES <= n; i += BYTES)
-        _Pragma("GCC unroll 4") for (int j = 0; j < VECTORS; j++)((vector *)(dst + i))[j] =
+        _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)((vector *)(dst + i))[j] =
             ((const vector *)(src + i))[j] & ((const vector *)(mask + i))[j];
     for (; i < n; i++)
         dst[i] = src[i] & mask[i];

@@ -14,14 +14,8 @@ enum {
 
 /* What is done to a row. SUM_EXP is the second pass of LogSumExp, after MAX. */
 typedef enum lnt_reduce_kind { SUM, SUM_SQUARES, SUM_ABS, PRODUCT, MAX, MIN, SUM_EXP, KINDS } lnt_reduce_kind;
-/* What is done to a result. FLIP: uint64 is compared as int64 with the sign bit flipped. */
-typedef enum lnt_reduce_finish {
-    FINISH_NONE,
-    FINISH_MEAN,
-    FINISH_SQRT,
-    FINISH_LOG,
-    FINISH_FLIP
-} lnt_reduce_finish;
+/* What is done to a result. */
+typedef enum lnt_reduce_finish { FINISH_NONE, FINISH_MEAN, FINISH_SQRT, FINISH_LOG } lnt_reduce_finish;
 
 typedef struct lnt_reduce {
     const lnt_row_kernels *row;

@@ -155,10 +155,8 @@ static void store(const lnt_reduce *p, void *acc, void *y, int64_t n)
         lnt_cast(p->kernels, acc, LNT_INT64, acc, LNT_DOUBLE, n);
     if (p->finish == FINISH_MEAN)
         divide(result, (double)p->count, n);
-    for (int64_t i = 0; i < n && p->finish == FINISH_SQRT; i++)
-        result[i] = sqrt(result[i]);
-    for (int64_t i = 0; i < n && p->finish == FINISH_LOG; i++)
-        result[i] = log(result[i]);
+    for (int64_t i = 0; i < n && p->finish != FINISH_MEAN; i++)
+        result[i] = p->finish == FINISH_SQRT ? sqrt(result[i]) : log(result[i]);
     if (p->wide == LNT_INT64 && p->count > 0) /* means, which fit */
         lnt_cast(p->kernels, acc, LNT_DOUBLE, y, p->dtype, n);
     else
