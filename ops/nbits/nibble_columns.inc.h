@@ -1,15 +1,10 @@
 /* nibble_columns.inc.h — columns of weights of few bits times rows of int8, part of nibble_kernels.inc.h on x86: scales
  * are picked where they lie for each row; many rows meet panels. */
 
-/* Bits of the numbers, as the compiler may know them; half of their range. */
+/* Bits of the numbers, as the compiler may know them. */
 LNT_INLINE unsigned bits_of(const lnt_nibbles *w)
 {
     return NIBBLES_8_BITS ? w->bits : 4;
-}
-
-LNT_INLINE float half_of(const lnt_nibbles *w)
-{
-    return (float)(1u << (bits_of(w) - 1));
 }
 
 /* A quantized row. */
@@ -28,27 +23,9 @@ LNT_INLINE row_parts row_at(const lnt_nibble_job *j, int64_t m)
 
 /* ---- a row by some columns ---- */
 
-/* Less what zero points add to columns' sums; sums: of the row's blocks. */
-static __attribute__((noinline)) void begin_columns(const lnt_nibbles *w, const int64_t *column,
-                                                    const float *sums, vf *total)
-{
-    const int64_t blocks = w->blocks, zero_bytes = (blocks * bits_of(w) + 7) / 8;
-    for (int64_t b = 0; b < blocks; b += LNT_VL) {
-        const vf sum = v_load(sums + b) * v_splat(1 / half_of(w));
-        const unsigned some = lanes_left((size_t)(blocks - b));
-        for (unsigned c = 0; c < COLUMNS; c++) {
-            const vf scale = v_load_n(w->scales + column[c] * blocks + b, some);
-            const uint8_t *zeros = w->zeros + column[c] * zero_bytes;
-            const vi zero = bits_of(w) == 8 ? nibbles_bytes(zeros + b, some)
-                                            : nibbles_numbers(zeros + b / 2, zero_bytes - b / 2);
-            total[c] = v_fnma(scale * vi_float(zero), sum, total[c]);
-        }
-    }
-}
-
 /* What all columns have in common. */
 typedef struct columns_shape {
-    int64_t blocks, column_bytes, chunk_bytes;
+    int64_t blocks, column_bytes, zero_bytes, chunk_bytes;
     int64_t ahead;          /* bytes from these columns to the next, for the first row */
     unsigned shift;         /* a block is 2 ** shift groups, */
     unsigned lanes_log2;    /* a group 2 ** this lanes of 32 bits */
@@ -61,6 +38,7 @@ LNT_INLINE columns_shape shape_of(const lnt_nibble_job *j)
     const bool bytes = bits_of(&j->w) == 8;
     columns_shape s = {.blocks = j->w.blocks,
                        .column_bytes = j->column_bytes,
+                       .zero_bytes = (j->w.blocks * bits_of(&j->w) + 7) / 8,
                        .shift = j->shift,
                        .lanes_log2 = j->group_log2 - (bytes ? 2 : 3),
                        .bytes = bytes};
@@ -70,9 +48,11 @@ LNT_INLINE columns_shape shape_of(const lnt_nibble_job *j)
     return s;
 }
 
+/* COLUMNS that follow one another, or one of them so often: bytes and blocks from each to the next. */
 typedef struct some_columns {
-    const uint8_t *from[COLUMNS];
-    const float *scales[COLUMNS];
+    const uint8_t *from, *zeros; /* zeros: NULL as those of lnt_nibbles */
+    const float *scales;
+    int64_t next_from, next_zeros, next_scales;
     row_parts row;
     vf total[COLUMNS];
 } some_columns;
@@ -86,9 +66,9 @@ LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left,
     UNROLL_FOR(1, int64_t i = 0; i < left; i += NIBBLES_BYTES) {
         const unsigned words = lanes_left((size_t)(left - i) / 4);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-            v_prefetch(t->from[c] + i + s->ahead);
-            const float *from = ELEMS(t->from[c] + i);
-            const vi w = (vi)(whole ? v_load(from) : v_load_n(from, words));
+            const uint8_t *at = t->from + i + c * t->next_from;
+            v_prefetch(at + s->ahead);
+            const vi w = (vi)(whole ? v_load(ELEMS(at)) : v_load_n(ELEMS(at), words));
             const vi sum =
                 bytes ? nibbles_add(vi_splat(0), w, vi_load((const int32_t *)(const void *)t->row.numbers))
                       : nibbles_dot(nibbles_of(w, low, low), (const int8_t *)t->row.numbers);
@@ -99,17 +79,30 @@ LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left,
     }
 }
 
-/* A chunk of all columns, of which each has `left` bytes, from block `first` on; sums: are there no zero points? */
-LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left, int64_t first, bool sums)
+/* Less what the zero points of blocks from `first` on add, as many as a vector has lanes. */
+LNT_INLINE void add_offsets(some_columns *t, const columns_shape *s, int64_t first)
+{
+    const unsigned blocks = lanes_left((size_t)(s->blocks - first));
+    const vf sums = v_load(t->row.sums + first);
+    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
+        const uint8_t *zeros = t->zeros + c * t->next_zeros;
+        vf scale = v_load_n(t->scales + first + c * t->next_scales, blocks);
+        if (t->zeros && NIBBLES_8_BITS && s->bytes)
+            scale *= vi_float(nibbles_bytes(zeros + first, blocks));
+        else if (t->zeros)
+            scale *= vi_float(nibbles_numbers(zeros + first / 2, s->zero_bytes - first / 2));
+        t->total[c] = v_fnma(scale, sums, t->total[c]);
+    }
+}
+
+/* Adds a chunk of all columns, of which each has `left` bytes, from block `first` on. */
+LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left, int64_t first)
 {
     const unsigned blocks = lanes_left((size_t)(s->blocks - first));
     vf scale[COLUMNS];
-    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-        scale[c] = v_pick(t->scales[c] + first, blocks, s->lane_block);
-        if (sums)
-            t->total[c] = v_fnma(scale[c], v_load(t->row.sums), t->total[c]);
-        scale[c] *= v_load(t->row.scales);
-    }
+    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
+        scale[c] =
+            v_load(t->row.scales) * v_pick(t->scales + first + c * t->next_scales, blocks, s->lane_block);
     if (left % NIBBLES_BYTES)
         add_steps(t, s, left, scale, NIBBLES_8_BITS && s->bytes, false);
     else if (NIBBLES_8_BITS && s->bytes)
@@ -117,30 +110,25 @@ LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left,
     else
         add_steps(t, s, left, scale, false, true);
     t->row.scales += LNT_VL;
-    t->row.sums += LNT_VL;
 }
 
-/* A row by columns from n on; behind the last one that again. */
-LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_parts row, int64_t n,
-                             unsigned columns)
+/* A row by COLUMNS from n on, or by that one. */
+LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_parts row, int64_t n, bool one)
 {
-    int64_t column[COLUMNS];
-    vf total[COLUMNS] = {v_splat(0), v_splat(0), v_splat(0), v_splat(0)};
-    some_columns t = {.row = row};
-    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-        column[c] = n + (c < columns ? c : columns - 1);
-        t.from[c] = w->weights + column[c] * s->column_bytes;
-        t.scales[c] = w->scales + column[c] * s->blocks;
-    }
-    if (w->zeros)
-        begin_columns(w, column, row.sums, total);
-    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
-        t.total[c] = total[c];
+    some_columns t = {.from = w->weights + n * s->column_bytes,
+                      .zeros = w->zeros ? w->zeros + n * s->zero_bytes : NULL,
+                      .scales = w->scales + n * s->blocks,
+                      .next_from = one ? 0 : s->column_bytes,
+                      .next_zeros = one ? 0 : s->zero_bytes,
+                      .next_scales = one ? 0 : s->blocks,
+                      .row = row,
+                      .total = {v_splat(0), v_splat(0), v_splat(0), v_splat(0)}};
     for (int64_t at = 0, groups = 0; at < s->column_bytes; at += s->chunk_bytes, groups += LNT_VL) {
-        const int64_t left = lnt_least(s->chunk_bytes, s->column_bytes - at);
-        add_chunk(&t, s, left, groups >> s->shift, !w->zeros);
-        UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
-            t.from[c] += s->chunk_bytes;
+        const int64_t first = groups >> s->shift;
+        if ((groups & (((int64_t)LNT_VL << s->shift) - 1)) == 0)
+            add_offsets(&t, s, first);
+        add_chunk(&t, s, lnt_least(s->chunk_bytes, s->column_bytes - at), first);
+        t.from += s->chunk_bytes;
     }
     return v_sum4(t.total[0], t.total[1], t.total[2], t.total[3]);
 }
@@ -148,15 +136,16 @@ LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_p
 static void columns(const lnt_nibble_job *j, int64_t begin, int64_t end)
 {
     columns_shape s = shape_of(j);
-    for (int64_t n = begin; n < end; n += COLUMNS)
+    for (int64_t n = begin, some; n < end; n += some) {
+        some = end - n < COLUMNS ? 1 : COLUMNS;
         for (int64_t m = 0; m < j->M; m++) {
-            const unsigned columns = (unsigned)lnt_least(COLUMNS, end - n);
             s.ahead = m == 0 ? COLUMNS * s.column_bytes : 0;
-            vf sums = row_by_columns(&j->w, &s, row_at(j, m), n, columns);
+            vf sums = row_by_columns(&j->w, &s, row_at(j, m), n, some == 1);
             if (j->bias)
-                sums += v_load_n(j->bias + n, columns);
-            v_store_n(j->y + m * j->N + n, sums, columns);
+                sums += v_load_n(j->bias + n, (unsigned)some);
+            v_store_n(j->y + m * j->N + n, sums, (unsigned)some);
         }
+    }
 }
 
 /* ---- rows by a panel ---- */
@@ -236,12 +225,11 @@ LNT_INLINE void add_group(some_rows *t, int64_t g, int64_t b, const lnt_nbits_pa
 }
 
 /* Takes off what the zero points of block b make. */
-LNT_INLINE void add_offsets(some_rows *t, int64_t b, const lnt_nbits_panel *p, float half)
+LNT_INLINE void add_block(some_rows *t, int64_t b, const lnt_nbits_panel *p)
 {
     UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++) {
         const int64_t at = b * LNT_PANEL + i * LNT_VL;
-        const vf scale = v_load(p->scales + at),
-                 offset = p->zeros ? scale * v_load(p->zeros + at) * v_splat(1 / half) : scale;
+        const vf scale = v_load(p->scales + at), offset = p->zeros ? scale * v_load(p->zeros + at) : scale;
         UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
             t->total[r][i] = v_fnma(offset, v_splat(t->row[r].sums[b]), t->total[r][i]);
     }
@@ -265,7 +253,7 @@ static void rows_by_panel(const lnt_nibble_job *j, int64_t m, const lnt_nbits_pa
     for (int64_t b = 0; b < j->w.blocks; b++) {
         for (int64_t g = b << shift; g < (b + 1) << shift && g < groups; g++)
             add_group(&t, g, b, p, of, quads);
-        add_offsets(&t, b, p, half_of(&j->w));
+        add_block(&t, b, p);
     }
     UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
         UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++)

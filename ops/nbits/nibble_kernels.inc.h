@@ -15,7 +15,8 @@ _Static_assert(STEPS == 4, "a step for each lane of 128 bits");
 
 /* A quantized row is its numbers, [chunks][steps][even, odd][NIBBLES_BYTES] or, for weights of 8 bits, as they come,
  * then the groups' scales and then the sums of their numbers times these times half of the weights' range,
- * [chunks][LNT_VL] each: of groups, or of blocks where quantize says so. */
+ * [chunks][LNT_VL] each. Where NIBBLES_COLUMNS these are sums of blocks, and without the last factor if there are zero
+ * points. */
 LNT_INLINE const float *scales_of(const char *row, int64_t chunks)
 {
     return (const float *)(const void *)(row + chunks * CHUNK);
@@ -73,9 +74,8 @@ void LNT_SIMD_NAME(lnt_nibble_quantize)(const lnt_nibble_job *j, const float *a,
     const int64_t groups = j->chunks * j->lanes;
     const unsigned log2 = NIBBLES_COLUMNS ? j->group_log2 : LNT_NIBBLE_GROUP_LOG2,
                    part = (1u << log2) / LNT_VL;
-    const bool by_block = NIBBLES_COLUMNS && (j->w.zeros || j->lanes == LNT_NIBBLE_PANEL_LANES);
-    const unsigned shift = by_block ? j->shift : 0;
-    const float half = NIBBLES_COLUMNS ? (float)(1u << (j->w.bits - 1)) : 8;
+    const unsigned shift = NIBBLES_COLUMNS ? j->shift : 0; /* sums of blocks, or of groups */
+    const float half = !NIBBLES_COLUMNS ? 8 : j->w.zeros ? 1 : (float)(1u << (j->w.bits - 1));
     float *scales = (float *)(void *)(row + j->numbers_bytes), *sums = scales + groups;
     vf bad = v_splat(0);
     memset(sums, 0, (size_t)groups * sizeof *sums);
