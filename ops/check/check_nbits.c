@@ -21,7 +21,7 @@ typedef struct bench {
     const char *level;
     uint64_t seed, random;
     const lnt_nbits_kernels *kernels;
-    unsigned bits, form;
+    unsigned bits;
     bool has_zeros;
     lnt_nbits_column column;
     float scales[BLOCKS], zeros[BLOCKS], a[PITCH];
@@ -36,15 +36,15 @@ static unsigned below(bench *t, unsigned n)
 
 static void make_case(bench *t)
 {
-    t->form = below(t, LNT_NBITS_FORMS);
-    t->bits = 2u << t->form;
+    t->bits = 2u << below(t, 3);
     const unsigned log2 = 4 + below(t, 6);
     t->has_zeros = below(t, 2) != 0;
     t->column = (lnt_nbits_column){.weights = t->weights,
                                    .scales = t->scales,
                                    .zeros = t->has_zeros ? t->zeros : NULL,
                                    .blocks = 1 + (int64_t)below(t, NUMBERS >> log2),
-                                   .block_log2 = log2};
+                                   .block_log2 = log2,
+                                   .bits = t->bits};
     for (unsigned i = 0; i < NUMBERS; i++)
         t->weights[i] = (uint8_t)below(t, 256);
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -80,7 +80,7 @@ static void check_dot(bench *t)
                   numbers = t->column.blocks << t->column.block_log2;
     const int64_t pitch = (numbers + group - 1) / group * group;
     double want = 0, magnitudes = 0;
-    if (!t->kernels->dot[t->form])
+    if (t->bits == 2)
         return;
     for (int64_t i = 0; i < pitch / per_word; i++)
         t->a[pitch + i] = 0;
@@ -91,8 +91,13 @@ static void check_dot(bench *t)
         want += weight_at(t, k) * (double)*a;
         magnitudes += fabs(weight_at(t, k) * (double)*a);
     }
-    judge(t, "dot", 0, t->kernels->dot[t->form](&t->column, t->a, pitch), want,
-          ((double)pitch + 8) * 0x1p-24 * magnitudes);
+    float *y = t->unpacked; /* of a column as often */
+    const int64_t columns = 1 + below(t, LNT_PANEL);
+    y[columns] = 12345.5f;
+    t->kernels->dot(&t->column, columns, t->a, pitch, y);
+    for (int64_t i = 0; i < columns; i++)
+        judge(t, "dot", i, y[i], want, ((double)pitch + 8) * 0x1p-24 * magnitudes);
+    judge(t, "dot", columns, y[columns], 12345.5, 0);
 }
 
 /* Rows of side_scales beside each other are its columns. */

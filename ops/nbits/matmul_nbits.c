@@ -37,7 +37,7 @@ typedef struct nbits {
     const lnt_nibble_kernels *nibble; /* of int8; or NULL */
     int64_t columns;                  /* that meet a row at a time, with these */
     int64_t panels; /* that become floats at a time */
-    unsigned form, block_log2;
+    unsigned block_log2;
     int64_t M, K, N, block, blocks, bits;
     int64_t column_bytes, zero_bytes; /* of one column: weights, packed zero points */
     bool packed_zeros;                /* else they are numbers like the scales, or there are none */
@@ -129,19 +129,6 @@ static void unpack_zeros(const nbits_job *j, int64_t n, int64_t count, float *ze
             zeros[b] = (float)packed_at(packed, b, p->bits);
 }
 
-/* Column n, whose zero points are those unpacked if they are packed. */
-static inline lnt_nbits_column column_of(const nbits_job *j, int64_t n, const float *unpacked)
-{
-    const nbits *p = j->p;
-    return (lnt_nbits_column){.weights = j->weights + n * p->column_bytes,
-                              .scales = j->scales + n * p->blocks,
-                              .zeros = j->packed_zeros ? unpacked
-                                       : j->zeros      ? j->zeros + n * p->blocks
-                                                       : NULL,
-                              .blocks = p->blocks,
-                              .block_log2 = p->block_log2};
-}
-
 /* Floats of a panel's scales and zero points, and of its columns' zero points, whole vectors. */
 static int64_t panel_room(const nbits *p)
 {
@@ -151,7 +138,7 @@ static int64_t panel_room(const nbits *p)
 /* Is A a row that meets columns while they are taken apart? */
 static bool is_row(const nbits *p)
 {
-    return p->M <= 1 && p->kernels->dot[p->form];
+    return p->M <= 1 && p->bits >= 4;
 }
 
 static float *room_of(const nbits_job *j, unsigned thread)
@@ -163,18 +150,23 @@ static float *room_of(const nbits_job *j, unsigned thread)
 static void dot_some(const nbits_job *j, int64_t n, int64_t columns, float *room)
 {
     const nbits *p = j->p;
-    const bool dense =
-        p->zero_bytes * 8 == p->blocks * p->bits; /* zero points of columns follow one another */
-    const int64_t step = dense ? p->blocks : (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL);
-    if (dense && j->packed_zeros)
-        unpack_zeros(j, n, columns * p->blocks, room);
-    for (int64_t i = 0; i < columns && j->packed_zeros && !dense; i++)
-        unpack_zeros(j, n + i, p->blocks, room + i * step);
-    for (int64_t i = 0; i < columns; i++) {
-        const lnt_nbits_column c = column_of(j, n + i, room + i * step);
-        j->y[n + i] = p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch) +
-                      (j->bias ? j->bias[n + i] : 0);
-    }
+    const int64_t step = p->zero_bytes * 8 / p->bits; /* some behind the last block's are nobody's */
+    if (j->packed_zeros)
+        unpack_zeros(j, n, columns * step, room);
+    const lnt_nbits_column first = {.weights = j->weights + n * p->column_bytes,
+                                    .scales = j->scales + n * p->blocks,
+                                    .zeros = j->packed_zeros ? room
+                                             : j->zeros      ? j->zeros + n * p->blocks
+                                                             : NULL,
+                                    .blocks = p->blocks,
+                                    .block_log2 = p->block_log2,
+                                    .bits = (unsigned)p->bits,
+                                    .next_weights = p->column_bytes,
+                                    .next_scales = p->blocks,
+                                    .next_zeros = j->packed_zeros ? step : p->blocks};
+    p->kernels->dot(&first, columns, (const float *)j->scratch, p->pitch, j->y + n);
+    for (int64_t i = 0; i < columns && j->bias; i++)
+        j->y[n + i] += j->bias[n + i];
 }
 
 static lnt_status dot_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -511,7 +503,6 @@ static lnt_status plan_order(lnt_site *site, nbits *p)
     if (has_order(site, p, per_word)) {
         p->kernels = site->kernels->nbits;
         p->gemm = site->kernels->gemm;
-        p->form = p->bits == 2 ? 0 : p->bits == 4 ? 1 : 2;
         p->block_log2 = (unsigned)__builtin_ctzll((unsigned long long)p->block);
         p->panels =
             lnt_least(lnt_least(PANELS_MOST, p->gemm->tile_panels), 1 + p->N / LNT_PANEL / site->threads);

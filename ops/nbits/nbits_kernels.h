@@ -12,10 +12,7 @@
 
 #include <stdint.h>
 
-enum {
-    LNT_NBITS_FORMS = 3, /* of 2, 4 and 8 bits */
-    LNT_NBITS_INT8 = 4   /* accuracy_level that lets A be int8 */
-};
+enum { LNT_NBITS_INT8 = 4 /* accuracy_level that lets A be int8 */ };
 
 /* A column of weights: (number - zero of its block) * scale of its block. */
 typedef struct lnt_nbits_column {
@@ -24,6 +21,8 @@ typedef struct lnt_nbits_column {
     const float *zeros;     /* [blocks], or NULL: half of the numbers' range */
     int64_t blocks;
     unsigned block_log2; /* a block is 2 ** this numbers, a word of them or more */
+    unsigned bits;
+    int64_t next_weights, next_scales, next_zeros; /* elements to the column behind it */
 } lnt_nbits_column;
 
 /* LNT_PANEL columns side by side. */
@@ -36,8 +35,8 @@ typedef struct lnt_nbits_panel {
 
 typedef struct lnt_nbits_kernels {
     unsigned lanes; /* words in a group */
-    /* A row of A, [pitch], times the column while it is taken apart; by form, NULL of 2 bits. */
-    float (*dot[LNT_NBITS_FORMS])(const lnt_nbits_column *c, const float *a, int64_t pitch);
+    /* A row of A, [pitch], times so many columns of 4 or 8 bits from c on while they are taken apart: y[columns]. */
+    void (*dot)(const lnt_nbits_column *c, int64_t columns, const float *a, int64_t pitch, float *y);
     /* Words [first, end) of the panel's columns as floats, [numbers][LNT_PANEL]. */
     void (*unpack)(const lnt_nbits_panel *p, int64_t first, int64_t end, float *to);
     /* n floats of each of LNT_PANEL columns, which begin at from + at[] bytes, side by side: [n][LNT_PANEL]. */

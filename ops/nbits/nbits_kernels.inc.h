@@ -56,7 +56,7 @@ LNT_INLINE vf add_words(const lnt_nbits_column *c, vi words, int64_t g, const un
     return v_fma(sum, v_pick(c->scales + first, blocks, block), total);
 }
 
-LNT_INLINE float dot_words(const lnt_nbits_column *c, const float *a, int64_t pitch, const unsigned bits)
+LNT_INLINE vf dot_words(const lnt_nbits_column *c, const float *a, int64_t pitch, const unsigned bits)
 {
     const int64_t words = (c->blocks << c->block_log2) / (32 / bits);
     const float *weights = (const float *)(const void *)c->weights;
@@ -65,17 +65,7 @@ LNT_INLINE float dot_words(const lnt_nbits_column *c, const float *a, int64_t pi
         const vi some = (vi)v_load_n(weights + at, lanes_left((size_t)(words - at)));
         total = add_words(c, some, at / LNT_VL, bits, a, a + pitch, total);
     }
-    return v_sum(total);
-}
-
-static float dot_4(const lnt_nbits_column *c, const float *a, int64_t pitch)
-{
-    return dot_words(c, a, pitch, 4);
-}
-
-static float dot_8(const lnt_nbits_column *c, const float *a, int64_t pitch)
-{
-    return dot_words(c, a, pitch, 8);
+    return total;
 }
 
 static void numbers(const uint8_t *from, int64_t n, float *to)
@@ -133,8 +123,7 @@ LNT_INLINE int64_t groups_of(const lnt_nbits_column *c, const unsigned bits)
     return ((c->blocks << c->block_log2) + size - 1) / size;
 }
 
-LNT_INLINE float dot_groups(const lnt_nbits_column *c, const float *a, const unsigned bits,
-                            const bool one_block)
+LNT_INLINE vf dot_groups(const lnt_nbits_column *c, const float *a, const unsigned bits, const bool one_block)
 {
     const vi lane_block = lane_blocks(c, bits, LNT_VL - 1);
     const int64_t groups = groups_of(c, bits);
@@ -146,27 +135,49 @@ LNT_INLINE float dot_groups(const lnt_nbits_column *c, const float *a, const uns
             sum = v_fma(v_load(a + j * LNT_VL), take(x.words, j, bits) - x.zero, sum);
         total = v_fma(sum, x.scale, total);
     }
-    return v_sum(total);
+    return total;
 }
 
-LNT_INLINE float dot_of(const lnt_nbits_column *c, const float *a, const unsigned bits)
+LNT_INLINE vf dot_words(const lnt_nbits_column *c, const float *a, int64_t pitch, const unsigned bits)
 {
+    (void)pitch;
     return dot_groups(c, a, bits, (LNT_VL * (32 / bits)) >> c->block_log2 <= 1);
 }
 
-static float dot_8(const lnt_nbits_column *c, const float *a, int64_t pitch)
-{
-    (void)pitch;
-    return dot_of(c, a, 8);
-}
-
-static float dot_4(const lnt_nbits_column *c, const float *a, int64_t pitch)
-{
-    (void)pitch;
-    return dot_of(c, a, 4);
-}
-
 #endif
+
+enum { TOGETHER = LNT_VL > 4 ? 4 : 1 /* columns whose sums are added up at once */ };
+
+LNT_INLINE void dot_columns(const lnt_nbits_column *first, int64_t columns, const float *a, int64_t pitch,
+                            float *y, const unsigned bits)
+{
+    lnt_nbits_column c = *first;
+    for (int64_t left = columns; left > 0; left -= TOGETHER, y += TOGETHER) {
+        const unsigned some = left < TOGETHER ? (unsigned)left : TOGETHER;
+        vf total[4] = {v_splat(0), v_splat(0), v_splat(0), v_splat(0)};
+        for (unsigned i = 0; i < some; i++) {
+            total[i] = dot_words(&c, a, pitch, bits);
+            c.weights += c.next_weights;
+            c.scales += c.next_scales;
+            c.zeros += c.zeros ? c.next_zeros : 0;
+            /* GCC would keep these in registers that the words' loop lacks. */
+            __asm__("" : "+m"(c.next_weights), "+m"(c.next_scales), "+m"(c.next_zeros));
+        }
+#if LNT_VL > 4
+        v_store_n(y, v_sum4(total[0], total[1], total[2], total[3]), some);
+#else
+        *y = v_sum(total[0]);
+#endif
+    }
+}
+
+static void dot(const lnt_nbits_column *c, int64_t columns, const float *a, int64_t pitch, float *y)
+{
+    if (c->bits == 4)
+        dot_columns(c, columns, a, pitch, y, 4);
+    else
+        dot_columns(c, columns, a, pitch, y, 8);
+}
 
 /* ---- panels ---- */
 
@@ -243,7 +254,7 @@ static void beside(const float *from, const int64_t *at, int64_t n, float *to)
 }
 
 const lnt_nbits_kernels LNT_SIMD_NAME(lnt_nbits) = {.lanes = LNT_VL,
-                                                    .dot = {NULL, dot_4, dot_8},
+                                                    .dot = dot,
                                                     .beside = beside,
 #if NIBBLES_COLUMNS
                                                     .numbers = numbers,
