@@ -92,6 +92,7 @@ typedef struct lnt_qthin {
     const int32_t *acc_bias, *zeros;
     int32_t *y;
     uint8_t flip;
+    bool has_zeros; /* they are not all 0 */
 } lnt_qthin;
 
 enum { LNT_QTHIN = 128 };

@@ -357,8 +357,8 @@ static bool integers(const lnt_qproduct *p, const lnt_integer_tile *to, unsigned
 }
 
 enum {
-    SOME = 64,   /* rows that are described at once; */
-    STREAMS = 8, /* fewer, if results lie in a few sets of the first-level cache: */
+    SOME = 64,   /* rows that are described at once, */
+    STREAMS = 8, /* multiplied together; all, unless results lie in a few sets of the first-level cache: */
     ALIKE = 256  /* a multiple of so many columns apart */
 };
 
@@ -384,36 +384,38 @@ static void thin(const lnt_qthin *t)
 {
     const size_t bytes = (t->depth + 3) / 4 * 4;
     const bool direct = bytes == t->depth && !t->flip;
-    bool zeros = false;
     uint8_t copy[SOME * LNT_QTHIN];
     const uint8_t *a[SOME];
     int64_t out[SOME];
     int32_t sums[SOME];
-    lnt_qproduct p = {.a = a, .tap_offset = lnt_qone_run, .taps = 1, .quads = (int64_t)bytes / 4};
+    lnt_qproduct p = {.tap_offset = lnt_qone_run, .taps = 1, .quads = (int64_t)bytes / 4};
     lnt_integer_tile to = {.out = out, .times = 1};
-    for (size_t n = 0; n < t->columns; n++)
-        zeros |= t->zeros[n] != 0;
-    to.row = zeros ? sums : NULL;
     for (size_t r = 0; r < SOME; r++)
         out[r] = (int64_t)(r * t->columns);
     const size_t most = t->columns % ALIKE == 0 ? STREAMS : SOME;
-    for (size_t row = 0; row < t->rows; row += most) {
-        const unsigned rows = (unsigned)(t->rows - row < most ? t->rows - row : most);
+    for (size_t row = 0; row < t->rows; row += SOME) {
+        size_t rows = t->rows - row < SOME ? t->rows - row : SOME;
         const uint8_t *from = t->a + row * t->depth;
         if (!direct)
-            lnt_qflip_rows(from, rows, (int64_t)t->depth, t->flip, copy);
+            lnt_qflip_rows(from, (int64_t)rows, (int64_t)t->depth, t->flip, copy);
         from = direct ? from : copy;
-        if (zeros)
-            lnt_int8_avx512.sum_rows(from, (int64_t)bytes, rows, sums);
-        for (unsigned r = 0; r < rows; r++)
+        if (t->has_zeros)
+            lnt_int8_avx512.sum_rows(from, (int64_t)bytes, (unsigned)rows, sums);
+        for (size_t r = 0; r < rows; r++)
             a[r] = from + r * bytes;
-        for (p.rows = rows; p.rows < FEW; p.rows++) { /* the last row as often as FEW want one */
-            a[p.rows] = a[rows - 1];
-            out[p.rows] = out[rows - 1];
-            sums[p.rows] = sums[rows - 1];
+        for (; rows < FEW; rows++) { /* the last row as often as FEW want one */
+            a[rows] = a[rows - 1];
+            out[rows] = out[rows - 1];
+            sums[rows] = sums[rows - 1];
         }
-        to.y = t->y + row * t->columns;
-        thin_rows(t, &p, &to);
+        for (size_t begin = 0; begin < rows; begin += most) {
+            const size_t at = begin + FEW <= rows ? begin : rows - FEW;
+            p.a = a + at;
+            p.rows = (unsigned)(rows - at < most ? rows - at : most);
+            to.row = t->has_zeros ? sums + at : NULL;
+            to.y = t->y + (row + at) * t->columns;
+            thin_rows(t, &p, &to);
+        }
     }
 }
 

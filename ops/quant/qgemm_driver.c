@@ -83,7 +83,10 @@ void lnt_qflip_rows(const uint8_t *from, int64_t rows, int64_t n, uint8_t flip, 
         else
             memcpy(&last, from + whole, (size_t)some);
         last = (last ^ flips) & wanted;
-        memcpy(to + whole, &last, some > QUAD ? EIGHT : QUAD);
+        if (some > QUAD)
+            memcpy(to + whole, &last, EIGHT);
+        else
+            memcpy(to + whole, &last, QUAD);
     }
 }
 

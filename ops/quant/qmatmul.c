@@ -413,6 +413,7 @@ static lnt_status run_thin_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
             .panels = j->packed + panel * panel_bytes,
             .acc_bias = j->requant.acc_bias + panel * LNT_QPANEL,
             .zeros = j->columns.zero + panel * LNT_QPANEL,
+            .has_zeros = j->columns.zeros,
             .y = (int32_t *)j->y + (product * p->plan.rows + row) * p->N,
             .flip = p->a_signed ? 0x80 : 0,
         });
