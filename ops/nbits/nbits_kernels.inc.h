@@ -159,7 +159,8 @@ LNT_INLINE void dot_columns(const lnt_nbits_column *first, int64_t columns, cons
             total[i] = dot_words(&c, a, pitch, bits);
             c.weights += c.next_weights;
             c.scales += c.next_scales;
-            c.zeros += c.zeros ? c.next_zeros : 0;
+            if (c.zeros)
+                c.zeros += c.next_zeros;
             /* GCC would keep these in registers that the words' loop lacks. */
             __asm__("" : "+m"(c.next_weights), "+m"(c.next_scales), "+m"(c.next_zeros));
         }

@@ -85,7 +85,8 @@ LNT_INLINE void add_offsets(some_columns *t, const columns_shape *s, int64_t fir
     const unsigned blocks = lanes_left((size_t)(s->blocks - first));
     const vf sums = v_load(t->row.sums + first);
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-        const uint8_t *zeros = t->zeros + c * t->next_zeros;
+        /* May be NULL. */
+        const uint8_t *zeros = (const uint8_t *)((uintptr_t)t->zeros + c * (uintptr_t)t->next_zeros);
         vf scale = v_load_n(t->scales + first + c * t->next_scales, blocks);
         if (t->zeros && NIBBLES_8_BITS && s->bytes)
             scale *= vi_float(nibbles_bytes(zeros + first, blocks));
