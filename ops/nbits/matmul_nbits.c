@@ -24,10 +24,12 @@
 enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 
 enum {
-    PANELS_MOST = 4, /* that are brought to float at a time, */
-    DEPTH = 256,     /* elements of K of them */
-    MANY_ROWS = 4,   /* of int8, that are worth making columns a panel */
-    FEW_COLUMNS = 16 /* that are sooner multiplied as floats than rows are quantized */
+    PANELS_MOST = 4,  /* that are brought to float at a time, */
+    DEPTH = 256,      /* elements of K of them */
+    MANY_ROWS = 4,    /* of int8, that are worth making columns a panel */
+    FEW_COLUMNS = 16, /* that are sooner multiplied as floats than rows are quantized, */
+    SHORT = 32,       /* as are columns without panels, of K less than this by the rows, */
+    SHORT_ROWS = 16   /* or by so many of them */
 };
 
 typedef struct nbits {
@@ -434,6 +436,12 @@ static bool has_order(const lnt_site *site, const nbits *p, int64_t per_word)
            p->block / 2 < p->K;
 }
 
+/* Are columns whole steps of those that panels are made of? */
+static bool fits_panels(const nbits *p)
+{
+    return p->column_bytes % LNT_NIBBLE_UNPACKED == 0;
+}
+
 /* Has the level kernels for their width and blocks, and are columns enough to be worth quantizing rows? */
 static bool has_nibbles(const lnt_site *site, const nbits *p)
 {
@@ -441,8 +449,10 @@ static bool has_nibbles(const lnt_site *site, const nbits *p)
     if (p->bits == 4 && p->block >= LNT_NIBBLE_GROUP)
         return p->N >= FEW_COLUMNS;
     const bool row = p->bits == 4 && kernels->columns && p->M < MANY_ROWS;
-    return (row || (p->bits >= 4 && kernels->bytes)) &&
-           p->N >= (p->M < MANY_ROWS ? FEW_COLUMNS : 4 * FEW_COLUMNS);
+    if (p->M < MANY_ROWS)
+        return (row || (p->bits >= 4 && kernels->bytes)) && p->N >= FEW_COLUMNS;
+    return p->bits >= 4 && kernels->bytes && p->N >= 4 * FEW_COLUMNS &&
+           (fits_panels(p) || p->K >= SHORT * lnt_least(p->M, SHORT_ROWS));
 }
 
 /* May and can they be multiplied as integers? */
@@ -473,7 +483,7 @@ static lnt_status bind_room(lnt_site *site, nbits *p, size_t rows, int64_t float
 static lnt_status plan_nibbles(lnt_site *site, nbits *p)
 {
     const lnt_nibble_kernels *kernels = site->kernels->nibble;
-    const bool panels = kernels->panel && p->M >= MANY_ROWS && p->column_bytes % LNT_NIBBLE_UNPACKED == 0;
+    const bool panels = kernels->panel && p->M >= MANY_ROWS && fits_panels(p);
     size_t total = 0, at;
     p->nibble = kernels;
     p->kernels = site->kernels->nbits;
