@@ -41,9 +41,9 @@ static unsigned below(bench *b, unsigned n)
 
 static lnt_plane draw(bench *b)
 {
-    const bool unbounded = below(b, 2);
+    const bool unbounded = below(b, 2), shares = below(b, 2);
     lnt_plane p = {.x = b->x,
-                   .tap = below(b, 2) ? b->tap : NULL,
+                   .tap = b->tap,
                    .spacing = 1 + below(b, SPACING_MAX),
                    .w = b->w,
                    .channels = 1 + below(b, 2) * below(b, CHANNELS_MAX),
@@ -56,11 +56,13 @@ static lnt_plane draw(bench *b)
                    .bias = lnt_check_float(&b->random),
                    .low = unbounded ? -INFINITY : -1,
                    .high = unbounded ? INFINITY : 1.5f};
-    p.x_line = p.pixels + p.taps * p.spacing + LNT_PLANE_SLACK;
-    p.x_row = p.tap ? (1 + below(b, STRIDE_MAX)) * p.x_line : p.x_line;
+    const size_t line = p.pixels + p.taps * p.spacing + LNT_PLANE_SLACK;
+    p.x_line = shares ? line : 0;
+    p.x_row = shares ? line : (1 + below(b, STRIDE_MAX)) * line;
     p.x_channel = (p.lines + p.rows + below(b, 2)) * p.x_row;
     for (size_t t = 0; t < p.lines * p.taps; t++)
-        b->tap[t] = t / p.taps * p.x_line + below(b, (unsigned)(p.taps * p.spacing));
+        b->tap[t] =
+            t / p.taps * line + (shares ? t % p.taps * p.spacing : below(b, (unsigned)(p.taps * p.spacing)));
     for (size_t i = 0; i < X_MAX; i++)
         b->x[i] = below(b, 5000) ? lnt_check_float(&b->random) : INFINITY;
     for (size_t i = 0; i < W_MAX; i++)
@@ -77,9 +79,9 @@ static double judge(const lnt_plane *p, size_t r, size_t i, double *error)
     for (size_t k = 0; k < p->channels; k++)
         for (size_t l = 0; l < p->lines; l++)
             for (size_t t = 0; t < p->taps; t++) {
-                const size_t tap = p->tap ? p->tap[l * p->taps + t] : l * p->x_line + t * p->spacing;
-                const double product = (double)p->x[k * p->x_channel + r * p->x_row + i + tap] *
-                                       (double)p->w[(k * p->lines + l) * p->taps + t];
+                const double product =
+                    (double)p->x[k * p->x_channel + r * p->x_row + i + p->tap[l * p->taps + t]] *
+                    (double)p->w[(k * p->lines + l) * p->taps + t];
                 sum += product;
                 magnitude += fabs(product);
             }

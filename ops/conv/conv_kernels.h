@@ -117,16 +117,15 @@ typedef struct lnt_stem {
     float low, high;
 } lnt_stem;
 
-/* Rows of a plane that is made of another one, or of some, as far apart as lines of its kernel: c[r * c_row + i] =
- * clamp(sum over k < channels, l < lines, t < taps of x[k * x_channel + (r + l) * x_line + i + t * spacing] *
- * w[(k * lines + l) * taps + t] + bias, low, high). With `tap`, which says where taps of all lines stand, of
- * x[k * x_channel + r * x_row + i + tap[l * taps + t]]. As many lines more can be read as LNT_PLANE_ROWS more rows
- * have, and LNT_PLANE_SLACK more floats. */
+/* Rows of a plane that is made of another one, or of some: c[r * c_row + i] = clamp(sum over k < channels, l < lines,
+ * t < taps of x[k * x_channel + r * x_row + i + tap[l * taps + t]] * w[(k * lines + l) * taps + t] + bias, low, high).
+ * With x_line, rows are as far apart as lines of the kernel: x_row is x_line, tap[l * taps + t] l * x_line + t *
+ * spacing. As many lines more can be read as LNT_PLANE_ROWS more rows have, and LNT_PLANE_SLACK more floats. */
 typedef struct lnt_plane {
     const float *x;
-    size_t x_channel, x_line, spacing;
-    const size_t *tap; /* NULL or [lines * taps] */
-    size_t x_row;
+    size_t x_channel, x_row;
+    const size_t *tap;      /* [lines * taps] */
+    size_t x_line, spacing; /* x_line: or 0 */
     const float *w;
     size_t channels, lines, taps;
     size_t rows, pixels;
@@ -242,10 +241,12 @@ typedef struct lnt_conv_kernels {
     void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
     void (*plane)(const lnt_plane *p);          /* NULL but at x86's levels with vectors */
     /* even[l * line + i] = x[l * n + 2 * i], odd[l * line + i] = x[l * n + 2 * i + 1], of n elements of each line
-     * together; where there is `plane` */
-    void (*plane_halves)(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line);
+     * together; without odd, even[l * line + i] = x[l * n + i]; where there is `plane` */
+    void (*plane_copy)(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line);
     void (*fold)(const lnt_fold *f);            /* where LNT_HAS_FOLDS */
     const lnt_winograd_kernels *winograd;       /* NULL in a trimmed library without WinogradConv */
 } lnt_conv_kernels;
+
+extern const lnt_conv_kernels lnt_conv_avx2;
 
 #endif

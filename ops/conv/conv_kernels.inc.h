@@ -61,11 +61,9 @@ static const lnt_winograd_kernels winograd_kernels = {.small_in = COMMON(small_i
 
 #if LNT_HAS_PLANES && (defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_AVX512))
 #include "ops/conv/plane.inc.h"
-#define PLANE plane
-#define PLANE_HALVES plane_halves
+#define PLANE .plane = plane, .plane_copy = lnt_conv_plane_copy
 #else
-#define PLANE NULL
-#define PLANE_HALVES NULL
+#define PLANE .plane = NULL
 #endif
 
 #if LNT_HAS_FOLDS && defined(LNT_SIMD_AVX512)
@@ -81,8 +79,7 @@ static const lnt_winograd_kernels winograd_kernels = {.small_in = COMMON(small_i
     {                                                                                                        \
         .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL,                                                   \
         .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL, .stem = columns, .stem_planes = stem_planes,      \
-        .plane = PLANE, .plane_halves = PLANE_HALVES, .fold = FOLD,                                          \
-        .winograd = LNT_HAS_WinogradConv ? &winograd_kernels : NULL,                                         \
+        PLANE, .fold = FOLD, .winograd = LNT_HAS_WinogradConv ? &winograd_kernels : NULL,                    \
     }
 
 const lnt_conv_kernels LNT_SIMD_NAME(lnt_conv) = CONV_KERNELS(DEPTHWISE_PAIR, stem);

@@ -21,7 +21,7 @@ typedef struct planes {
     int64_t count, bands; /* groups of all images; of a plane */
     int64_t band, line;   /* rows; floats of a line in scratch memory, */
     int64_t phase, lines; /* and of each phase of it; a channel has so many lines */
-    size_t *tap;          /* of longer strides: where all taps stand, in floats */
+    size_t *tap;          /* where all taps stand, in floats */
     size_t thread_bytes;
 } planes;
 
@@ -31,6 +31,12 @@ typedef struct planes_call {
     float *y;
     char *scratch;
 } planes_call;
+
+/* Do rows of outputs meet the same lines? */
+static bool shares_lines(const lnt_window *w)
+{
+    return w->stride[1] == 1 && w->stride[2] == 1;
+}
 
 /* Lines [y, y + lines) of a plane, or padding. */
 static void copy_lines(const planes *p, const float *plane, int64_t y, int64_t lines, float *to)
@@ -42,13 +48,13 @@ static void copy_lines(const planes *p, const float *plane, int64_t y, int64_t l
     const int64_t count = end > above ? end - above : 0;
     memset(to, 0, (size_t)(above * line) * sizeof *to);
     if (w->stride[2] == 2)
-        p->kernels->plane_halves(plane + (y + above) * n, (size_t)n, (size_t)count,
-                                 to + above * line + before % 2 * p->phase + before / 2,
-                                 to + above * line + (before + 1) % 2 * p->phase + (before + 1) / 2,
-                                 (size_t)line);
+        p->kernels->plane_copy(plane + (y + above) * n, (size_t)n, (size_t)count,
+                               to + above * line + before % 2 * p->phase + before / 2,
+                               to + above * line + (before + 1) % 2 * p->phase + (before + 1) / 2,
+                               (size_t)line);
     else
-        for (int64_t i = above; i < above + count; i++)
-            memcpy(to + i * line + before, plane + (y + i) * n, (size_t)n * sizeof *to);
+        p->kernels->plane_copy(plane + (y + above) * n, (size_t)n, (size_t)count, to + above * line + before,
+                               NULL, (size_t)line);
     memset(to + (above + count) * line, 0, (size_t)((lines - above - count) * line) * sizeof *to);
 }
 
@@ -58,12 +64,14 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
     const int64_t lines = w->kernel[1], taps = w->kernel[2], width = w->out[2],
-                  depth = p->g.channels * lines * taps, apart = p->tap ? 1 : w->dilation[1];
+                  depth = p->g.channels * lines * taps;
+    const bool shares = shares_lines(w);
+    const int64_t apart = shares ? w->dilation[1] : 1;
     lnt_plane plane = {.x_channel = (size_t)(p->lines * p->line),
-                       .x_line = (size_t)(w->dilation[1] * p->line),
-                       .spacing = (size_t)w->dilation[2],
+                       .x_row = (size_t)(apart * w->stride[1] * p->line),
                        .tap = p->tap,
-                       .x_row = (size_t)(w->stride[1] * p->line),
+                       .x_line = shares ? (size_t)(apart * p->line) : 0,
+                       .spacing = (size_t)w->dilation[2],
                        .channels = (size_t)p->g.channels,
                        .lines = (size_t)lines,
                        .taps = (size_t)taps,
@@ -134,12 +142,12 @@ static bool plan_lines(const lnt_window *w, planes *p)
         !lnt_mul_i64(LNT_PLANE_ROWS * w->dilation[1], w->stride[1], &beyond))
         return false;
     p->phase = wide / stride + stride - 1 + w->out[2];
-    p->phase = p->tap ? (int64_t)lnt_round_up((size_t)p->phase, LNT_PANEL) : p->phase;
+    p->phase = !shares_lines(w) ? (int64_t)lnt_round_up((size_t)p->phase, LNT_PANEL) : p->phase;
     p->line = stride * p->phase;
     if (!lnt_mul_i64(p->lines, p->g.channels, &floats) || !lnt_add_i64(floats, beyond, &floats) ||
         !lnt_mul_i64(floats, p->line, &floats) || floats > INT32_MAX)
         return false;
-    for (int64_t t = 0; p->tap && t < lnt_volume(w->kernel); t++) {
+    for (int64_t t = 0; t < lnt_volume(w->kernel); t++) {
         const int64_t at = t % w->kernel[2] * w->dilation[2];
         p->tap[t] =
             (size_t)(t / w->kernel[2] * w->dilation[1] * p->line + at % stride * p->phase + at / stride);
@@ -159,8 +167,8 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
     p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (g->channels * w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
     p->count = g->batch * g->groups;
-    if (w->stride[1] * w->stride[2] > 1 &&
-        !(p->tap = lnt_bump_alloc(site->memory, (size_t)lnt_volume(w->kernel) * sizeof *p->tap, site->err)))
+    p->tap = lnt_bump_alloc(site->memory, (size_t)lnt_volume(w->kernel) * sizeof *p->tap, site->err);
+    if (!p->tap)
         return LNT_E_MEMORY;
     if (!plan_lines(w, p))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");

@@ -1,51 +1,46 @@
 /* plane.inc.h — a plane made of another one, or of some, by its own kernel, part of ops/conv/conv_kernels.inc.h.
  *
- * Vectors hold pixels of a row. Two rows go together, what they share of a line is loaded once: four vectors of each,
- * or, where a row has no more left, one or two, and as many of the rows behind. Of longer strides rows share little. */
+ * Vectors hold pixels of a row. Rows go together, what they share of a line is loaded once: by a few vectors of each,
+ * or, where a row has no more left, by fewer and as many of the rows behind. Loads of wide vectors, next to none of
+ * which are aligned, take longer than products of two rows. Of longer strides rows share little. */
 
-enum { PAIR = 2, PAIR_VECTORS = 4 };
-_Static_assert(PAIR_VECTORS *LNT_VL <= LNT_PLANE_SLACK && PAIR * PAIR_VECTORS <= LNT_PLANE_ROWS,
+enum { TOGETHER = LNT_VL == 16 ? 4 : 2, BESIDE = 8 / TOGETHER, TAP_VECTORS = 4 };
+enum { HALF = LNT_VL == 16 ? 8 : 0, HALF_TAPS = 25 /* which take longer than to store a few lanes of it */ };
+_Static_assert(TAP_VECTORS *LNT_VL <= LNT_PLANE_SLACK && TOGETHER * BESIDE <= LNT_PLANE_ROWS,
                "what is read beyond");
 
 typedef struct plane_acc {
-    vf v[PAIR][PAIR_VECTORS];
+    vf v[TOGETHER][BESIDE];
 } plane_acc;
 
-/* Adds the products of a line of x with the kernel's line at w to the first rows, if that is wanted, and with the line
- * before to the second ones. at: floats to each vector. */
+/* Adds the products of a line of x with the kernel's line at w to row 0, with that before to row 1, and so on: to rows
+ * [first, end). at: floats to each vector. */
 LNT_INLINE void plane_line(plane_acc *acc, const lnt_plane *p, const float *x, const float *w,
-                           const size_t *at, const bool first, const bool second)
+                           const size_t *at, const unsigned first, const unsigned end)
 {
     const size_t taps = p->taps;
     for (size_t t = 0; t < taps; t++, x += p->spacing, w++) {
-        vf pixel[PAIR_VECTORS];
-        UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++)
+        vf pixel[BESIDE];
+        UNROLL_FOR(4, unsigned j = 0; j < BESIDE; j++)
             pixel[j] = v_keep(v_load(x + at[j]));
-        UNROLL_FOR(4, unsigned j = 0; first && j < PAIR_VECTORS; j++)
-            acc->v[0][j] = v_fma(pixel[j], v_splat(w[0]), acc->v[0][j]);
-        UNROLL_FOR(4, unsigned j = 0; second && j < PAIR_VECTORS; j++)
-            acc->v[1][j] = v_fma(pixel[j], v_splat(*(w - taps)), acc->v[1][j]);
+        UNROLL_FOR(4, unsigned r = first; r < end; r++) {
+            const vf weight = v_splat(*(w - r * taps));
+            UNROLL_FOR(4, unsigned j = 0; j < BESIDE; j++)
+                acc->v[r][j] = v_fma(pixel[j], weight, acc->v[r][j]);
+        }
     }
 }
 
-/* The same of all lines of a channel. */
+/* The same of all lines of a channel, TOGETHER - 1 or more. */
 LNT_INLINE void plane_channel(plane_acc *acc, const lnt_plane *p, const float *x, const float *w,
-                              const size_t *at, const bool both)
+                              const size_t *at)
 {
-    plane_line(acc, p, x, w, at, true, false);
-    for (size_t l = 1; l < p->lines; l++)
-        plane_line(acc, p, x += p->x_line, w += p->taps, at, true, both);
-    if (both)
-        plane_line(acc, p, x + p->x_line, w + p->taps, at, false, true);
-}
-
-/* The same of taps that stand anywhere, for the first rows. */
-LNT_INLINE void plane_taps(plane_acc *acc, const lnt_plane *p, const float *x, const float *w,
-                           const size_t *at)
-{
-    for (size_t t = 0, n = p->lines * p->taps; t < n; t++)
-        UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++)
-            acc->v[0][j] = v_fma(v_load(x + p->tap[t] + at[j]), v_splat(w[t]), acc->v[0][j]);
+    UNROLL_FOR(3, unsigned l = 1; l < TOGETHER; l++, x += p->x_line, w += p->taps)
+        plane_line(acc, p, x, w, at, 0, l);
+    for (size_t l = TOGETHER - 1; l < p->lines; l++, x += p->x_line, w += p->taps)
+        plane_line(acc, p, x, w, at, 0, TOGETHER);
+    UNROLL_FOR(3, unsigned l = 1; l < TOGETHER; l++, x += p->x_line, w += p->taps)
+        plane_line(acc, p, x, w, at, l, TOGETHER);
 }
 
 /* Where lanes cannot be masked for nothing: AMD's processors take tens of cycles for a vector of 8. */
@@ -66,62 +61,118 @@ LNT_INLINE void store_pixels(float *c, vf x, const lnt_plane *p, unsigned lanes)
         store_few(c, x, lanes);
 }
 
-/* 1 << across vectors of pixels from i on of as many rows from r on as there is room for, or pairs of them. */
-LNT_INLINE void plane_part(const lnt_plane *p, size_t r, size_t i, unsigned across, const bool both,
-                           const bool apart)
+/* 1 << across vectors of pixels from i on, BESIDE at most, of as many times TOGETHER rows from r on as there is room
+ * for. */
+LNT_INLINE void plane_rows(const lnt_plane *p, size_t r, size_t i, unsigned across)
 {
-    const size_t together = both ? PAIR : 1, row_step = apart ? p->x_row : p->x_line;
-    const float *x = p->x + r * row_step + i, *w = p->w;
-    const size_t down = together * row_step, next = across ? LNT_VL : down,
+    const float *x = p->x + r * p->x_line + i, *w = p->w;
+    size_t at[BESIDE];
+    plane_acc acc;
+    UNROLL_FOR(4, unsigned j = 0; j < BESIDE; j++)
+        at[j] = (j & ((1u << across) - 1)) * LNT_VL + (j >> across) * TOGETHER * p->x_line;
+    UNROLL_FOR(4, unsigned y = 0; y < TOGETHER; y++)
+        UNROLL_FOR(4, unsigned j = 0; j < BESIDE; j++)
+            acc.v[y][j] = v_splat(p->bias);
+    for (size_t k = 0; k < p->channels; k++, x += p->x_channel, w += p->lines * p->taps)
+        plane_channel(&acc, p, x, w, at);
+    UNROLL_FOR(4, unsigned j = 0; j < BESIDE; j++) {
+        const size_t n = i + (j & ((1u << across) - 1)) * LNT_VL, row = r + (j >> across) * TOGETHER;
+        if (n >= p->pixels)
+            break;
+        UNROLL_FOR(4, unsigned y = 0; y < TOGETHER; y++)
+            if (row + y < p->rows)
+                store_pixels(p->c + (row + y) * p->c_row + n, acc.v[y][j], p, lanes_left(p->pixels - n));
+    }
+}
+
+/* 1 << across vectors of pixels from i on of as many rows from r on as there is room for, by taps that stand
+ * anywhere. */
+LNT_INLINE void plane_taps(const lnt_plane *p, size_t r, size_t i, unsigned across)
+{
+    const float *x = p->x + r * p->x_row + i, *w = p->w;
+    const size_t down = p->x_row, next = across ? LNT_VL : down,
                  second = across == 2 ? 2 * LNT_VL
                           : across    ? down
                                       : 2 * down;
-    const size_t at[PAIR_VECTORS] = {0, next, second, next + second};
-    plane_acc acc;
-    UNROLL_FOR(2, unsigned y = 0; y < PAIR; y++)
-        UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++)
-            acc.v[y][j] = v_splat(p->bias);
-    for (size_t k = 0; k < p->channels; k++, x += p->x_channel, w += p->lines * p->taps)
-        if (apart)
-            plane_taps(&acc, p, x, w, at);
-        else
-            plane_channel(&acc, p, x, w, at, both);
-    UNROLL_FOR(4, unsigned j = 0; j < PAIR_VECTORS; j++) {
-        const size_t n = i + (j & ((1u << across) - 1)) * LNT_VL, row = r + (j >> across) * together;
+    const size_t at[TAP_VECTORS] = {0, next, second, next + second}, *end = p->tap + p->lines * p->taps;
+    vf acc[TAP_VECTORS];
+    UNROLL_FOR(4, unsigned j = 0; j < TAP_VECTORS; j++)
+        acc[j] = v_splat(p->bias);
+    for (size_t k = 0; k < p->channels; k++, x += p->x_channel)
+        for (const size_t *tap = p->tap; tap < end; tap++, w++) {
+            const float *from = x + *tap;
+            const vf weight = v_splat(*w);
+            UNROLL_FOR(4, unsigned j = 0; j < TAP_VECTORS; j++)
+                acc[j] = v_fma(v_keep(v_load(from + at[j])), weight, acc[j]);
+        }
+    UNROLL_FOR(4, unsigned j = 0; j < TAP_VECTORS; j++) {
+        const size_t n = i + (j & ((1u << across) - 1)) * LNT_VL, row = r + (j >> across);
         if (row >= p->rows || n >= p->pixels)
             break;
-        float *c = p->c + row * p->c_row + n;
-        const unsigned lanes = lanes_left(p->pixels - n);
-        store_pixels(c, acc.v[0][j], p, lanes);
-        if (both && row + 1 < p->rows)
-            store_pixels(c + p->c_row, acc.v[1][j], p, lanes);
+        store_pixels(p->c + row * p->c_row + n, acc[j], p, lanes_left(p->pixels - n));
     }
+}
+
+/* Pixels from i on, half a vector: others take half as long. */
+static __attribute__((noinline)) void plane_half(const lnt_plane *p, size_t i)
+{
+    lnt_plane half = *p;
+    half.x += i;
+    half.c += i;
+    half.pixels -= i;
+    lnt_conv_avx2.plane(&half);
 }
 
 static void plane(const lnt_plane *p)
 {
     const lnt_plane own = *p; /* out of reach of the stores, which may alias anything */
-    for (size_t i = 0; i < own.pixels; i += PAIR_VECTORS * LNT_VL) {
+    const bool shares = own.x_line && own.lines >= TOGETHER - 1;
+    const size_t few = own.pixels % LNT_VL,
+                 half = few <= HALF && (few == HALF || own.lines * own.taps >= HALF_TAPS) ? HALF : 0;
+    unsigned across;
+    for (size_t i = 0; i < own.pixels; i += LNT_VL << across) {
         const size_t left = own.pixels - i;
-        const unsigned across = left <= LNT_VL ? 0 : left <= 2 * LNT_VL ? 1 : 2;
+        if (left <= half) {
+            plane_half(p, i);
+            return;
+        }
+        across = left <= LNT_VL + half ? 0 : left <= 2 * LNT_VL || (BESIDE == 2 && own.rows > 1) ? 1 : 2;
+        const size_t rows = (TOGETHER * BESIDE) >> across;
         size_t r = 0;
-        for (; own.tap && r < own.rows; r += (size_t)PAIR_VECTORS >> across)
-            plane_part(&own, r, i, across, false, true);
-        for (; r + 1 < own.rows; r += (size_t)(PAIR * PAIR_VECTORS) >> across)
-            plane_part(&own, r, i, across, true, false);
-        if (r < own.rows)
-            plane_part(&own, r, i, 2, false, false);
+        for (; shares && r + rows / 2 < own.rows; r += rows)
+            plane_rows(&own, r, i, across);
+        for (; r < own.rows; r += TAP_VECTORS >> across)
+            plane_taps(&own, r, i, across);
     }
 }
 
-static void plane_halves(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line)
+void lnt_conv_plane_copy(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line);
+
+#if LNT_VL == 8 /* for wider vectors, too: memory is what takes time */
+static void copy_lines(const float *x, size_t n, size_t lines, float *to, size_t line)
 {
+    for (; lines > 0; lines--, x += n, to += line) {
+        for (size_t i = 0; n < LNT_VL && i < n; i++)
+            to[i] = x[i];
+        for (size_t i = 0; n >= LNT_VL && i < n; i += LNT_VL) {
+            const size_t at = i + LNT_VL <= n ? i : n - LNT_VL; /* the last vectors overlap */
+            v_store(to + at, v_load(x + at));
+        }
+    }
+}
+
+void lnt_conv_plane_copy(const float *x, size_t n, size_t lines, float *even, float *odd, size_t line)
+{
+    if (!odd) {
+        copy_lines(x, n, lines, even, line);
+        return;
+    }
     const size_t pairs = n / 2;
     for (; lines > 0; lines--, x += n, even += line, odd += line) {
         for (size_t i = 0; pairs < LNT_VL && i < pairs; i++)
             even[i] = x[2 * i], odd[i] = x[2 * i + 1];
         for (size_t i = 0; pairs >= LNT_VL && i < pairs; i += LNT_VL) {
-            const size_t at = i + LNT_VL <= pairs ? i : pairs - LNT_VL; /* the last vectors overlap */
+            const size_t at = i + LNT_VL <= pairs ? i : pairs - LNT_VL;
             vf halves[2];
             v_halves(v_load(x + 2 * at), v_load(x + 2 * at + LNT_VL), halves);
             v_store(even + at, halves[0]);
@@ -131,3 +182,4 @@ static void plane_halves(const float *x, size_t n, size_t lines, float *even, fl
             even[pairs] = x[n - 1];
     }
 }
+#endif
