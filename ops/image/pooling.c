@@ -278,7 +278,7 @@ static lnt_status padded_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t
             x = down;
         }
         if (part == plane)
-            memcpy(padded, x, (size_t)plane * sizeof *x);
+            memcpy(padded + w->before[2], x, (size_t)plane * sizeof *x);
         for (int64_t i = 0, at = w->before[2]; i < plane && part < plane; i += part, at += pitch)
             copy_row(x + i, padded + at, part);
         join_taps(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, whole_vectors(in));

@@ -300,8 +300,9 @@ def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kern
 
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
 @pytest.mark.parametrize("shape, kernel, pads", [([48, 32, 6], [7, 6], [0, 0, 0, 0]), ([7, 40, 3], [5, 3], [2, 0, 1, 0]),
-                                                 ([3, 60, 4], [9, 5], [0, 1, 0, 1]), ([5, 50, 5], [11, 4], [3, 0, 5, 1])])
-def test_large_windows_of_narrow_planes(tmp_path, op, shape, kernel, pads):
+                                                 ([3, 60, 4], [9, 5], [0, 1, 0, 1]), ([5, 50, 5], [11, 4], [3, 0, 5, 1]),
+                                                 ([24, 24], [3], [1, 1]), ([7, 1, 19], [1, 4], [0, 2, 0, 1])])
+def test_narrow_planes_and_lines(tmp_path, op, shape, kernel, pads):
     x = np.random.default_rng(9).standard_normal((1, *shape), np.float32)
     pool = helper.make_node(op, ["x"], ["y"], kernel_shape=kernel, pads=pads)
     graph = helper.make_graph([pool], "pool", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
