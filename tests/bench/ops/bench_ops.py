@@ -14,6 +14,7 @@ import argparse
 import functools
 import hashlib
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -61,6 +62,18 @@ def sources(row):
     return digest(rooms().get(row.op, ROOT / "ops"))
 
 
+def size_of(value):
+    shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+    return math.prod(shape) * onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type).itemsize
+
+
+def bytes_moved(model, data):
+    """Of inputs, weights and those outputs whose extents the model tells."""
+    outputs = onnx.shape_inference.infer_shapes(model).graph.output
+    return sum(path.stat().st_size for path in data.iterdir()) + sum(map(size_of, outputs)) + sum(
+        numpy_helper.to_array(w).nbytes for w in model.graph.initializer)
+
+
 def write(row, folder):
     model, feeds = row.make()
     data = folder / "data"
@@ -87,9 +100,11 @@ def measure(row, threads):
             found = duel(row, lnt, model, data, threads, LENGTHY)
         once = json.loads(bench.linnet("bench", lnt, "--data", data, "--runs", 5, "--trust", "--trace", "--threads", threads,
                                        "--json"))
+        moved = bytes_moved(onnx.load(model), data)
     return {"ratio": found["ratio"], "low": found["ratio_low"], "high": found["ratio_high"], "cpu_ratio": found["cpu_ratio"],
             "us": found["linnet"]["p50_us"], "ort_us": found["onnxruntime"]["p50_us"], "agree": found["agree"],
-            "relayout": min(1, once["relayout_us"] / once["p50_us"]), "level": found["level"], "sources": sources(row)}
+            "relayout": min(1, once["relayout_us"] / once["p50_us"]), "multiply_adds": once["multiply_adds"],
+            "peak_gflops": once["peak_gflops"], "bytes": moved, "level": found["level"], "sources": sources(row)}
 
 
 def attempt(row, threads):

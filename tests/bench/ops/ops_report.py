@@ -42,7 +42,25 @@ class Line:
         return [self.row.name, f"{one['ort_us']:.3g}", f"{one['us']:.3g}", *ratios, alone]
 
 
+    def limit(self):
+        """What it comes to, on a thread: of the peak of multiply-adds (four times that for int8), or of bytes moved."""
+        found = self.found[1]
+        if not self.good(1) or "bytes" not in found:
+            return ""
+        if found["multiply_adds"] == 0:
+            return f"{found['bytes'] / found['us'] / 1e3:.3g} GB/s"
+        peak = found["peak_gflops"] * (4 if self.row.family.startswith("int8") else 1)
+        return f"{found['multiply_adds'] / found['us'] / 5 / peak:.0f} %"
+
+
 HEADS = ["operator", "onnxruntime, µs", "Linnet, µs", *(f"ratio, {report.threads_text(n)}" for n in THREADS), "without relayouts"]
+
+
+SLOW_HEADS = [*HEADS, "rate"]
+
+
+def slow_cells(lines):
+    return [[*line.cells(), line.limit()] for line in lines]
 
 
 def families(lines):
@@ -85,8 +103,8 @@ def tell_slow(rows, results):
     """Families, and what is slower, on the terminal."""
     lines = [Line(row, results) for row in rows]
     measured = sorted((x for x in lines if any(x.good(n) for n in THREADS)), key=Line.worst)
-    slow = [x.cells() for x in measured if any(x.slow(n) for n in THREADS)]
-    print(family_table(measured), report.table(HEADS, slow), problems(lines), sep="\n\n")
+    slow = slow_cells(x for x in measured if any(x.slow(n) for n in THREADS))
+    print(family_table(measured), report.table(SLOW_HEADS, slow), problems(lines), sep="\n\n")
 
 
 def write(rows, results):
@@ -94,7 +112,7 @@ def write(rows, results):
     measured = sorted((x for x in lines if any(x.good(n) for n in THREADS)), key=Line.worst)
     if not measured:
         return
-    slow = [x for x in measured if any(x.slow(n) for n in THREADS)]
+    slow = slow_cells(x for x in measured if any(x.slow(n) for n in THREADS))
     m = results.get("machine", {})
     parts = [
         "# How fast are single operators?",
@@ -107,7 +125,10 @@ def write(rows, results):
         f"Machine: {m.get('cpu', '?')}, {m.get('cores', '?')} cores, level {m.get('chosen', '?')}; commit {m.get('commit', '?')}, "
         f"{m.get('date', '?')}.",
         "## Families", family_table(measured),
-        "## Slower than onnxruntime", report.table(HEADS, [x.cells() for x in slow]) if slow else "None.",
+        "## Slower than onnxruntime",
+        "*Rate* is that of one thread: of the peak of multiply-adds, which a loop of them alone reaches (int8: four times that of "
+        "float), or of inputs, weights and outputs as bytes.",
+        report.table(SLOW_HEADS, slow) if slow else "None.",
         "## Not compared", problems(lines)]
     for name, members in families(measured).items():
         parts += [f"## {name[0].upper()}{name[1:]}", report.table(HEADS, [x.cells() for x in members[:SHOWN]])]
