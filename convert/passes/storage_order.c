@@ -117,7 +117,7 @@ static bool has_long_rows(const lnt_conv *c)
                  met = (double)c->w.out[2] * (double)c->features * (double)c->w.kernel[1];
     const bool joined = lnt_conv_joins_lines(c);
     const int64_t row = joined ? lnt_dim_mul(c->w.out[1], c->w.out[2]) : c->w.out[2];
-    const double lanes = lanes_of(row) * (joined ? 1 + COPIED / met : 1);
+    const double lanes = lanes_of(row) * (joined && !lnt_meets_phases(&c->w) ? 1 + COPIED / met : 1);
     return row <= 0 || depth * lanes <= depth * lanes_of(c->features) + MOVED;
 }
 

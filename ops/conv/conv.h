@@ -133,8 +133,11 @@ enum {
     LNT_FOLD_LINE = 1 << 20
 };
 
+/* Does each tap along x meet another stride phase (x modulo the stride), or is there one alone? */
+bool lnt_meets_phases(const lnt_window *w);
+
 /* Are lines of planes so short that those of a band are one run? Then what each tap along x meets is copied by itself,
- * which many features are worth. */
+ * which many features are worth, unless it is a phase. */
 bool lnt_conv_joins_lines(const lnt_conv *c);
 
 /* May the products of one output be added up in half arithmetic, without a sum in float? */

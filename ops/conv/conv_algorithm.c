@@ -85,11 +85,18 @@ static bool has_planes(const lnt_conv *c, int64_t least, int64_t lanes)
     return !c->transposed && is_plane_by_plane(&c->w) && c->w.in[0] == 1 && at_least(pixels, least);
 }
 
+bool lnt_meets_phases(const lnt_window *w)
+{
+    return w->kernel[2] == 1 || w->dilation[2] <= (w->stride[2] - 1) / (w->kernel[2] - 1);
+}
+
 bool lnt_conv_joins_lines(const lnt_conv *c)
 {
     const int64_t width = c->w.out[2];
-    return !LNT_TRIMMED && width > 0 && width < LNT_STEM_SHORT_LINE && width % LNT_PANEL > 0 &&
-           c->w.out[1] != 1 && c->w.stride[1] == 1 && c->features >= LNT_PANEL && !has_one_tap(&c->w);
+    const bool phases = lnt_meets_phases(&c->w);
+    return !LNT_TRIMMED && width > 0 && width < (phases ? LNT_STEM_RUN_PIXELS : LNT_STEM_SHORT_LINE) &&
+           width % LNT_PANEL > 0 && c->w.out[1] != 1 && (phases || c->w.stride[1] == 1) &&
+           c->features >= LNT_PANEL && !has_one_tap(&c->w);
 }
 
 static bool is_met_whole(const lnt_window *w)

@@ -6,7 +6,8 @@
  *
  * If the output is in ONNX order, there may be more channels, and groups, each an image by itself; vectors hold
  * pixels: the lines in scratch memory are de-interleaved by stride phase (x modulo the stride), so that every tap reads
- * contiguous pixels. Of short lines what each tap along x meets is copied by itself: rows of a band are one run. */
+ * contiguous pixels. Of short lines what each tap along x meets is copied by itself, if it is not a phase already, and
+ * lines are apart by their stride, too: rows of a band are one run. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -34,6 +35,8 @@ typedef struct stem {
     bool split;                   /* de-interleaved by stride phase: the output is in ONNX order */
     int64_t phase;                /* then: floats of one stride phase of a line */
     int64_t tap;                  /* floats of a band that a tap along x meets, or 0: rows are no run */
+    int64_t turn;                 /* then: floats of those lines of it that are a stride apart */
+    bool phased; /* each tap along x meets a stride phase, which lies `tap` floats from the next */
     uint32_t *offset;             /* [K] */
     size_t depth, band_at, thread_bytes;
 } stem;
@@ -93,34 +96,16 @@ static int64_t deinterleave_pairs(float *to, const float *line, int64_t n, int64
     return i;
 }
 
-/* The same into every fourth. */
-static int64_t deinterleave_fours(float *to, const float *line, int64_t n, int64_t phase)
-{
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16, to += 4) {
-        const quad a = load_quad(line + i), b = load_quad(line + i + 4), c = load_quad(line + i + 8),
-                   d = load_quad(line + i + 12);
-        const quad low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                   next_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-                   high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-                   next_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-        const quad phases[] = {__builtin_shufflevector(low, next_low, 0, 1, 4, 5),
-                               __builtin_shufflevector(low, next_low, 2, 3, 6, 7),
-                               __builtin_shufflevector(high, next_high, 0, 1, 4, 5),
-                               __builtin_shufflevector(high, next_high, 2, 3, 6, 7)};
-#pragma GCC unroll 4
-        for (int p = 0; p < 4; p++)
-            memcpy(to + p * phase, &phases[p], sizeof phases[p]);
-    }
-    return i;
-}
-
 /* De-interleaves a line by stride phase: pixels `stride` apart become contiguous. */
-static void deinterleave_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
+static void deinterleave_line(const lnt_kernel *k, float *to, const float *line, int64_t n, int64_t stride,
+                              int64_t phase)
 {
-    const int64_t done = stride == 2                   ? deinterleave_pairs(to, line, n, phase)
-                         : stride == 4 && !LNT_TRIMMED ? deinterleave_fours(to, line, n, phase)
-                                                       : 0;
+    enum { FLOAT = sizeof(float) };
+    const int64_t done = stride == 2    ? deinterleave_pairs(to, line, n, phase)
+                         : !LNT_TRIMMED ? n - n % stride
+                                        : 0;
+    if (!LNT_TRIMMED && stride != 2)
+        k->kernels->turn((char *)to, phase * FLOAT, (const char *)line, stride * FLOAT, stride, n / stride);
     for (int64_t first = 0; first < stride; first++, to += phase)
         for (int64_t i = done + first, j = done / stride; i < n; i += stride, j++)
             to[j] = line[i];
@@ -137,6 +122,13 @@ static void deinterleave_halves(uint16_t *to, const uint16_t *line, int64_t n, i
 static bool joins_rows(const stem *s)
 {
     return !LNT_TRIMMED && s->tap;
+}
+
+/* Where rows are one run: elements from what a tap along x meets of a band's first line to what it meets of line l. */
+static int64_t met_at(const stem *s, int64_t l)
+{
+    const int64_t stride = s->g.w.stride[1];
+    return l % stride * s->turn + l / stride * s->width;
 }
 
 /* From a line in scratch memory to where tap x of its first pixel is. */
@@ -161,14 +153,15 @@ static void copy_met(const stem *s, char *to, const char *from, int64_t lines)
     }
 }
 
-static void copy_band(const stem_call *c, const band *b, float *to)
+static void copy_band(const lnt_kernel *k, const stem_call *c, const band *b, float *to)
 {
     const stem *s = c->s;
     const lnt_window *w = &s->g.w;
     const int64_t width = w->in[2] * s->pixel, first = (b->begin * w->stride[2] - w->before[2]) * s->pixel;
     const int64_t reach = (b->end - b->begin - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
-    const bool split = s->split && w->stride[2] > 1;
+    const bool split = s->split && w->stride[2] > 1, copies = joins_rows(s) && !s->phased,
+               inside = !LNT_TRIMMED && split && first >= 0 && first + reach * s->pixel <= width;
     const int64_t item = b->image / s->levels, level = b->image % s->levels;
     float *whole = lnt_moved(to, s->planes * s->plane, lnt_element(s->element)),
           *apart = lnt_moved(whole, s->line, lnt_element(s->element));
@@ -178,16 +171,21 @@ static void copy_band(const stem_call *c, const band *b, float *to)
             const int64_t y = b->row * w->stride[1] - w->before[1] + l;
             const int64_t image = (item * s->planes + plane) * s->levels + level;
             const float *from = lnt_moved(c->x, (image * w->in[1] + y) * width, lnt_element(s->element));
-            float *line = lnt_moved(joins_rows(s) ? apart : to, l * s->line, lnt_element(s->element));
-            copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
-                      width, lnt_element(s->element));
+            float *line =
+                lnt_moved(copies ? apart : to, !LNT_TRIMMED && s->phased ? met_at(s, l) : l * s->line,
+                          lnt_element(s->element));
+            const bool outside = y < 0 || y >= w->in[1], ready = inside && !outside;
+            const float *met = ready ? lnt_moved(from, first, lnt_element(s->element)) : whole;
+            if (!ready)
+                copy_line(split ? whole : line, outside ? NULL : from, first, reach * s->pixel, width,
+                          lnt_element(s->element));
             if (split && lnt_element(s->element) == sizeof(float))
-                deinterleave_line(line, whole, reach, w->stride[2], s->phase);
+                deinterleave_line(k, line, met, reach, w->stride[2], s->phase);
             else if (split)
-                deinterleave_halves((uint16_t *)(void *)line, (const uint16_t *)(const void *)whole, reach,
+                deinterleave_halves((uint16_t *)(void *)line, (const uint16_t *)(const void *)met, reach,
                                     w->stride[2], s->phase);
         }
-        if (joins_rows(s))
+        if (copies)
             copy_met(s, (char *)to, (const char *)apart, lines);
     }
 }
@@ -256,7 +254,7 @@ static void run_piece(lnt_kernel *k, const stem_call *c, int64_t image, int64_t 
                     .begin = s->width * run / s->runs,
                     .end = s->width * (run + 1) / s->runs};
     if (!s->direct)
-        copy_band(c, &b, scratch);
+        copy_band(k, c, &b, scratch);
     run_band(k, c, &b, s->direct ? lnt_moved(c->x, b.begin * s->pixel, lnt_element(s->element)) : scratch);
 }
 
@@ -337,9 +335,10 @@ static void find_offsets(stem *s)
     for (int64_t y = 0; y < w->kernel[1]; y++)
         for (int64_t x = 0; x < w->kernel[2]; x++)
             for (int64_t c = 0; c < s->g.channels; c++) {
-                const int64_t line = y * w->dilation[1], at = joins_rows(s) ? line * s->width + x * s->tap
-                                                                            : line * s->line + tap_at(s, x);
-                *offset++ = (uint32_t)(at + c * (s->planes > 1 ? s->plane : 1));
+                const int64_t line = y * w->dilation[1],
+                              tap = joins_rows(s) && !s->phased ? x * s->tap : tap_at(s, x),
+                              at = joins_rows(s) ? met_at(s, line) : line * s->line;
+                *offset++ = (uint32_t)(at + tap + c * (s->planes > 1 ? s->plane : 1));
             }
 }
 
@@ -377,9 +376,13 @@ static bool size_bands(stem *s, int64_t *floats)
         return false;
     int64_t own = s->split ? s->line : 0;
     if (joins_rows(s)) {
-        own += s->plane + RUN_SLACK;
-        s->tap = s->lines * s->width + RUN_SLACK;
-        s->plane = s->tap * s->g.w.kernel[2];
+        const lnt_window *w = &s->g.w;
+        own += s->phased ? 0 : s->plane + RUN_SLACK;
+        s->turn = (s->lines + w->stride[1] - 1) / w->stride[1] * s->width + RUN_SLACK;
+        s->tap = s->turn * w->stride[1];
+        s->phase = s->phased ? s->tap : s->phase;
+        if (!lnt_mul_i64(s->tap, s->phased ? w->stride[2] : w->kernel[2], &s->plane) || s->plane > INT32_MAX)
+            return false;
     }
     *floats = s->plane * s->planes + own;
     return *floats <= INT32_MAX;
@@ -398,6 +401,7 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
     s->tap = !LNT_TRIMMED && s->split && lnt_conv_joins_lines(&s->g);
+    s->phased = joins_rows(s) && lnt_meets_phases(w);
     s->band = band_of(site, s);
     s->runs = joins_rows(s) ? 1 : runs_of(site, s);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
