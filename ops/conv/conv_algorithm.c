@@ -92,11 +92,14 @@ bool lnt_meets_phases(const lnt_window *w)
 
 bool lnt_conv_joins_lines(const lnt_conv *c)
 {
-    const int64_t width = c->w.out[2];
-    const bool phases = lnt_meets_phases(&c->w);
-    return !LNT_TRIMMED && width > 0 && width < (phases ? LNT_STEM_RUN_PIXELS : LNT_STEM_SHORT_LINE) &&
-           width % LNT_PANEL > 0 && c->w.out[1] != 1 && (phases || c->w.stride[1] == 1) &&
-           c->features >= LNT_PANEL && !has_one_tap(&c->w);
+    enum { COPIED = 12 /* lanes that multiply in the time of an element of a longer line */ };
+    const lnt_window *w = &c->w;
+    const int64_t width = w->out[2], empty = -width & (LNT_PANEL - 1);
+    return !LNT_TRIMMED && width > 0 && width < 2 * LNT_STEM_SHORT_LINE && empty > 0 && w->out[1] != 1 &&
+           (lnt_meets_phases(w) ||
+            (w->stride[1] == 1 &&
+             (width < LNT_STEM_SHORT_LINE || empty * c->features * w->kernel[1] > COPIED * width))) &&
+           c->features >= LNT_PANEL && !has_one_tap(w);
 }
 
 static bool is_met_whole(const lnt_window *w)

@@ -46,6 +46,7 @@ CASES = {
     "joined lines": ("Conv", 2, 33, (41, 10), 3, 1, 1, 1),
     "joined lines of groups, dilated": ("Conv", 6, 64, (57, 17), 5, 1, 2, 2),
     "joined lines of two": ("Conv", 1, 128, (29, 2), 3, 1, 1, 1),
+    "joined lines of many features": ("Conv", 2, 60, (11, 97), 5, 1, 1, 1),
     "joined lines, a stride apart": ("Conv", 3, 33, (41, 75), 4, 4, 1, 1),
     "joined lines of groups, three apart": ("Conv", 6, 64, (70, 61), 3, 3, 1, 2),
     "joined lines of one tap in two, dilated": ("Conv", 4, 17, (95, 98), 2, 5, 3, 1),
