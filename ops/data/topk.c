@@ -119,6 +119,8 @@ typedef struct topk_params {
     int64_t step;          /* between the elements that are chosen from */
     find_fn find;          /* NULL: none */
     int64_t near;          /* elements looked at by their keys before others are found as candidates */
+    int64_t bounded;       /* or that such are found from the start by a bound of; 0: not sought */
+    lnt_typed_fn extreme;  /* of which it is made, but of float */
     int64_t room, scratch; /* entries and bytes of one thread */
     uint64_t flip;         /* ones for the largest, of a float's key 32 */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
@@ -139,7 +141,7 @@ typedef struct topk_job {
 
 /* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses, none of
  * which waits for another. To more, others are added many at once. */
-enum { LISTED = 16, CHUNK = 256, FAR = 16 };
+enum { LISTED = 16, CHUNK = 256, FAR = 16, BOUNDED = 32 };
 
 static inline void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
@@ -219,19 +221,72 @@ static __attribute__((noinline)) int64_t add_found(const topk_params *p, const u
     return found;
 }
 
+/* Entries of the n first elements, in order. */
+static __attribute__((noinline)) void list_first(const topk_params *p, const char *data, int64_t n,
+                                                 lnt_entry *entries)
+{
+    uint64_t key[CHUNK];
+    for (int64_t i = 0; i < n; i += CHUNK) {
+        const int64_t m = next_keys(p, data, i, n, key);
+        for (int64_t j = 0; j < m; j++)
+            entries[i + j] = (lnt_entry){key[j], i + j};
+    }
+    lnt_sort_entries(entries, entries + p->room, n);
+}
+
+/* What comes first of each 2k-th element. */
+static void find_leaders(const topk_params *p, const char *data, void *first)
+{
+    const int64_t lanes = 2 * p->k;
+    memcpy(first, data, (size_t)(lanes * p->size));
+    for (int64_t i = lanes; i < p->bounded; i += lanes) {
+        const void *x = data + i * p->size;
+        if (p->row)
+            (p->flip ? p->row->max_to : p->row->min_to)(first, x, lanes);
+        else
+            p->extreme(&(lnt_typed_args){.in = {first, x}, .out = first, .n = lanes});
+    }
+}
+
+/* k entries of an element that at least k come before, if one is at hand. */
+static bool list_bound(const topk_params *p, const char *data, lnt_entry *entries)
+{
+    const int64_t k = p->k, lanes = 2 * k;
+    char *first = (char *)(entries + 2 * p->room);
+    uint64_t key[CHUNK];
+    LNT_ASSERT(p->step == 1 && p->room >= lanes && p->bounded / lanes <= CHUNK);
+    find_leaders(p, data, first);
+    list_first(p, first, lanes, entries);
+    const lnt_entry last = entries[k - 1];
+    int64_t beyond = k;
+    while (beyond < lanes && entries[beyond].key == last.key)
+        beyond++;
+    if (beyond == lanes)
+        return false;
+    lnt_entry bound = entries[beyond];
+    const float *x = (const float *)(const void *)first;
+    /* Not on all machines are floats found that are next to zero. */
+    if (p->row && p->row->first_beyond(x + last.index, 1, x[bound.index], !p->flip) != 0)
+        return false;
+    keys_of[p->dtype](data + bound.index * p->size, lanes, p->bounded / lanes, p->flip, key);
+    for (const uint64_t *of = key; *of != bound.key; of++)
+        bound.index += lanes;
+    for (int64_t i = 0; i < k; i++)
+        entries[i] = bound;
+    return true;
+}
+
 /* The first k entries of n elements, in order: first by all keys, then, as candidates become few, by theirs. */
 static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
 {
     const int64_t k = p->k;
     uint64_t key[CHUNK];
-    int64_t i = 0, found = 0;
-    for (int64_t n; i < k; i += n) {
-        n = next_keys(p, data, i, k, key);
-        for (int64_t j = 0; j < n; j++)
-            entries[i + j] = (lnt_entry){key[j], i + j};
-    }
-    lnt_sort_entries(entries, entries + p->room, k);
-    for (int64_t n; i < p->near; i += n) {
+    int64_t found = 0;
+    const bool bounded = p->bounded > 0 && list_bound(p, data, entries);
+    int64_t i = bounded ? 0 : k;
+    if (!bounded)
+        list_first(p, data, k, entries);
+    for (int64_t n; !bounded && i < p->near; i += n) {
         n = next_keys(p, data, i, p->near, key);
         found = add_found(p, key, i, n, entries, found);
     }
@@ -534,6 +589,11 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
     /* One of so many is a candidate, as long as those before were in no order. */
     p->near = p->find ? lnt_least(p->n, p->k * FAR) : p->n;
+    if (p->find && p->step == 1 && p->k > LISTED && p->n >= 4 * p->k) {
+        p->extreme = site->kernels->typed->loop[p->flip ? LNT_TYPED_Max : LNT_TYPED_Min][p->dtype];
+        if (p->row || p->extreme)
+            p->bounded = lnt_least(p->n / (2 * p->k), BOUNDED) * 2 * p->k;
+    }
     /* Replacing takes about k log(n / k) new entries, each moved log(k) times, and k before; counting looks at all
      * elements, and at its counters, many in a turn. All elements are not counted, and few are all sorted. */
     p->by_digits =
@@ -542,7 +602,8 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->room = p->k * (p->abreast ? p->width : 1 + (p->k < p->n));
     if (p->by_digits && !p->abreast)
         p->room = p->n <= NOT_COUNTED ? p->n : lnt_least(p->n, p->k + p->k / 2 + 64);
-    p->scratch = (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * 2 + APART, LNT_ALIGN);
+    p->scratch =
+        (int64_t)lnt_round_up((size_t)p->room * (sizeof(lnt_entry) * 2 + sizeof(double)) + APART, LNT_ALIGN);
     lnt_bind_scratch(site, (size_t)p->scratch * site->threads);
     site->step->run = run_top_k;
     return LNT_OK;
