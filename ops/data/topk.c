@@ -125,7 +125,8 @@ typedef struct topk_params {
     uint64_t flip;         /* ones for the largest, of a float's key 32 */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
     const lnt_row_kernels *abreast; /* what columns are looked at side by side with, else NULL */
-    const lnt_typed_kernels *typed; /* where that is for the largest of each alone, else NULL */
+    const lnt_typed_kernels *typed; /* where that is for the first of each alone, else NULL */
+    lnt_convert_fn widen;           /* of which int32 is compared as double, else NULL */
 } topk_params;
 
 typedef struct topk_job {
@@ -405,25 +406,33 @@ static void find_largest(const topk_job *job, const columns *c, int64_t *indices
 {
     const topk_params *p = job->p;
     const int64_t images = c->images, wide = c->width / images;
-    _Alignas(16) char best[ABREAST_OF_ONE * sizeof(double)];
+    _Alignas(16) char best[ABREAST_OF_ONE * sizeof(double)], widened[ABREAST_OF_ONE * sizeof(double)];
     int32_t at[ABREAST_OF_ONE];
-    const bool is_double = p->dtype == LNT_DOUBLE;
+    const bool is_double = p->dtype != LNT_FLOAT;
     const char *from = c->from;
     LNT_ASSERT(c->width > 0 && c->width <= ABREAST_OF_ONE);
     memset(at, 0, (size_t)c->width * sizeof *at);
     memset(indices, 0, (size_t)c->width * sizeof *indices);
-    memcpy(best, from, (size_t)(c->width * p->size));
-    for (int64_t i = 1; i < p->n; i++) {
-        const void *row = from += c->step * p->size;
-        if (is_double)
-            p->typed->pick_double((double *)(void *)best, indices, row, i, 1, false, c->width);
-        else
+    for (int64_t i = 0; i < p->n; i++, from += c->step * p->size) {
+        const void *row = from;
+        if (p->widen) {
+            p->widen(i == 0 ? best : widened, from, c->width);
+            row = widened;
+        } else if (i == 0) {
+            memcpy(best, from, (size_t)(c->width * p->size));
+        }
+        if (i > 0 && is_double)
+            p->typed->pick_double((double *)(void *)best, indices, row, i, p->flip ? 1 : -1, false, c->width);
+        else if (i > 0)
             p->abreast->pick_max((float *)(void *)best, at, row, (int32_t)i, false, false, c->width);
     }
+    if (p->widen)
+        p->typed->cast.step[LNT_CAST_f64_i32](widened, best, c->width);
     for (int64_t j = 0; j < c->width && !is_double; j++)
         indices[j] = at[j];
     if (job->values)
-        lnt_turn(job->values + c->to * p->size, wide, best, images, wide, images, (size_t)p->size);
+        lnt_turn(job->values + c->to * p->size, wide, p->widen ? widened : best, images, wide, images,
+                 (size_t)p->size);
     if (job->indices)
         lnt_turn(job->indices + c->to, wide, indices, images, wide, images, sizeof *indices);
 }
@@ -576,7 +585,10 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         p->columns = 0;
     if (lnt_attr_i(site->node, "largest", 1))
         p->flip = p->dtype == LNT_FLOAT ? UINT32_MAX : UINT64_MAX;
-    if (p->k == 1 && p->flip && p->n <= INT32_MAX && (p->dtype == LNT_FLOAT || p->dtype == LNT_DOUBLE))
+    if (p->k == 1 && p->dtype == LNT_INT32)
+        p->widen = site->kernels->typed->cast.step[LNT_CAST_i32_f64];
+    if (p->widen ||
+        (p->k == 1 && p->flip && p->n <= INT32_MAX && (p->dtype == LNT_FLOAT || p->dtype == LNT_DOUBLE)))
         p->typed = site->kernels->typed;
     if (HAS_ABREAST && site->kernels->row->insert_columns && p->n > 0 &&
         is_abreast(p, lnt_operand_count(in) / p->n))

@@ -560,7 +560,7 @@ def test_top_k_of_equals(tmp_path, dtype, largest, k):
 @pytest.mark.parametrize("dims,axis", [([2, 60, 43], 1), ([70, 45], 1), ([64, 64], 0), ([40, 31], 1), ([3, 700], 1), ([50, 9, 3], 1),
                                        ([7, 33, 15], 1), ([2, 40, 300], 1), ([700, 2], 1), ([2, 5000], 1)])
 @pytest.mark.parametrize("k", [1, 2, 7, 17, 38, 300])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8])
 @pytest.mark.parametrize("largest", [0, 1])
 def test_top_k_of_extremes(tmp_path, dims, axis, k, dtype, largest):
     """Columns, few ones of several images, and short rows that are looked at together, counted or sorted: ties, zeros of both
