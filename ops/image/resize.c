@@ -20,6 +20,7 @@
 
 enum {
     SHORT_ROW = 384,        /* bytes */
+    A_VECTOR = 8,           /* floats */
     GROUP = 64,             /* planes that a list of taps is made for */
     FEW_PLANES = 8,         /* not worth a list */
     GRAIN = 1 << 17,        /* products that are worth a slice of work */
@@ -47,6 +48,7 @@ typedef struct resize {
     int64_t rows;      /* of outputs */
     bool crops;        /* indices may be -1 */
     bool doubles;      /* nearest: each element of a row is taken twice, */
+    lnt_turn_fn turn;  /* by this where it stores more at once: the row is turned beside itself; or NULL */
     bool doubles_rows; /* and each row: short ones would be copied while they are being stored */
     bool copies;       /* nearest: elements at a constant step along each axis, which are copied */
     lnt_copy copy;
@@ -147,6 +149,10 @@ static void pick_row(const resize *p, const char *x, char *y)
     const int32_t *index = p->along.index;
     const int64_t n = p->along.out;
     const size_t bytes = p->size * (size_t)p->unit;
+    if (p->turn) {
+        p->turn(y, 2 * sizeof(float), x, 0, p->along.in, 2);
+        return;
+    }
     if (p->doubles) {
         lnt_repeat_twice(y, 0, x, p->along.in, p->size);
         return;
@@ -609,11 +615,13 @@ static __attribute__((noinline)) bool doubles_axis(const axis_map *a)
     return doubles;
 }
 
-static void bind_nearest(resize *p)
+static void bind_nearest(resize *p, lnt_turn_fn turn)
 {
     const int64_t size = (int64_t)p->size;
     int64_t elements = p->unit;
     p->doubles = p->unit == 1 && doubles_axis(&p->along);
+    if (p->doubles && turn != lnt_turn_scalar && size == sizeof(float) && p->along.in >= A_VECTOR)
+        p->turn = turn;
     p->doubles_rows = p->doubles && p->along.out * (int64_t)p->size <= SHORT_ROW && p->n_outer &&
                       doubles_axis(&p->outer[p->n_outer - 1]);
     lnt_copy_begin(&p->copy, p->size);
@@ -647,7 +655,7 @@ lnt_status lnt_bind_resize(lnt_site *site)
     lnt_elements_from_double(x->dtype, &p->extrapolation, p->extrapolated, 1);
     LNT_TRY(bind_axes(site, &m, &r, p));
     if (m.kind == NEAREST) {
-        bind_nearest(p);
+        bind_nearest(p, site->kernels->turn);
         site->step->run = run_nearest;
         return LNT_OK;
     }

@@ -38,6 +38,24 @@ def test_nearest(tmp_path, dtype, transform, nearest, given):
     check_against_reference(tmp_path, model, feeds, "--max-rel", "0")
 
 
+@pytest.mark.parametrize("high", [1, 2])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 48, 49, 97])
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.UINT8, TensorProto.DOUBLE])
+def test_doubled(tmp_path, dtype, n, high):
+    b = Builder(19)
+    x = b.input("x", dtype, [2, 3, n])
+    scales = b.constant(np.array([1, high, 2], np.float32))
+    b.output(b.op("Resize", x, "", scales, mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric"), "y",
+             [2, 3 * high, 2 * n], dtype)
+    model = b.model("doubled")
+    model.opset_import[0].version = 19
+    feed = np.arange(6 * n).reshape(2, 3, n).astype(helper.tensor_dtype_to_np_dtype(dtype))
+    onnx.save(model, tmp_path / "d.onnx")
+    done = linnet("convert", tmp_path / "d.onnx", "-o", tmp_path / "d.lnt")
+    assert done.returncode == 0, done.stderr
+    check_every_level(tmp_path / "d.lnt", feed, feed.repeat(high, axis=1).repeat(2, axis=2), "y", rtol=0)
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("transform", ["half_pixel", "asymmetric", "align_corners"])
 @pytest.mark.parametrize("shape, to", [([2, 64, 10, 7], [5, 3]), ([1, 70, 9, 10], [23, 17]), ([3, 50, 14], [21]),
