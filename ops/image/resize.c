@@ -138,6 +138,10 @@ static lnt_status sum_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
 /* ---- nearest ---- */
 
 #define PICK(type)                                                                                           \
+    if (!p->crops) {                                                                                         \
+        _Pragma("GCC unroll 4") for (int64_t o = 0; o < n; o++)((type *)y)[o] = ((const type *)x)[index[o]]; \
+        return;                                                                                              \
+    }                                                                                                        \
     for (int64_t o = 0; o < n; o++)                                                                          \
         if (index[o] >= 0)                                                                                   \
             ((type *)y)[o] = ((const type *)x)[index[o]];                                                    \
