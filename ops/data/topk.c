@@ -560,7 +560,12 @@ static bool is_abreast(const topk_params *p, int64_t rows)
 {
     /* Doubles are found sooner than keys of them are made. */
     const bool found = p->dtype == LNT_DOUBLE && p->inner == 1 && !p->typed && p->k <= 2;
-    const bool fits = rows >= ABREAST / 2 && p->n <= (found ? ABREAST : 128 + 40 * p->k) &&
+    /* So is one of int64 in longer rows. */
+    const bool one = p->dtype == LNT_INT64 && p->inner == 1 && p->k == 1;
+    const bool fits = rows >= ABREAST / 2 &&
+                      p->n <= (found ? ABREAST
+                               : one ? 2 * ABREAST
+                                     : 128 + 40 * p->k) &&
                       p->n * ABREAST * p->size <= TURNED_BYTES;
     return p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner >= BESIDE || fits);
 }
