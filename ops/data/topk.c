@@ -1,6 +1,7 @@
 /* topk.c — TopK: the k first elements along an axis, ties by lowest index. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "formats/packed.h"
 #include "ops/data/data.h"
 #include "ops/data/order.h"
 #include "ops/elementwise/typed_kernels.h"
@@ -223,8 +224,7 @@ static __attribute__((noinline)) int64_t add_found(const topk_params *p, const u
 }
 
 /* Entries of the n first elements, in order. */
-static __attribute__((noinline)) void list_first(const topk_params *p, const char *data, int64_t n,
-                                                 lnt_entry *entries)
+static void list_first(const topk_params *p, const char *data, int64_t n, lnt_entry *entries)
 {
     uint64_t key[CHUNK];
     for (int64_t i = 0; i < n; i += CHUNK) {
@@ -283,7 +283,7 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
     const int64_t k = p->k;
     uint64_t key[CHUNK];
     int64_t found = 0;
-    const bool bounded = p->bounded > 0 && list_bound(p, data, entries);
+    const bool bounded = !LNT_TRIMMED && p->bounded > 0 && list_bound(p, data, entries);
     int64_t i = bounded ? 0 : k;
     if (!bounded)
         list_first(p, data, k, entries);
@@ -590,7 +590,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         p->columns = 0;
     if (lnt_attr_i(site->node, "largest", 1))
         p->flip = p->dtype == LNT_FLOAT ? UINT32_MAX : UINT64_MAX;
-    if (p->k == 1 && p->dtype == LNT_INT32)
+    if (HAS_ABREAST && p->k == 1 && p->dtype == LNT_INT32)
         p->widen = site->kernels->typed->cast.step[LNT_CAST_i32_f64];
     if (p->widen ||
         (p->k == 1 && p->flip && p->n <= INT32_MAX && (p->dtype == LNT_FLOAT || p->dtype == LNT_DOUBLE)))
@@ -606,7 +606,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
     /* One of so many is a candidate, as long as those before were in no order. */
     p->near = p->find ? lnt_least(p->n, p->k * FAR) : p->n;
-    if (p->find && p->step == 1 && p->k > LISTED && p->n >= 4 * p->k) {
+    if (!LNT_TRIMMED && p->find && p->step == 1 && p->k > LISTED && p->n >= 4 * p->k) {
         p->extreme = site->kernels->typed->loop[p->flip ? LNT_TYPED_Max : LNT_TYPED_Min][p->dtype];
         if (p->row || p->extreme)
             p->bounded = lnt_least(p->n / (2 * p->k), BOUNDED) * 2 * p->k;

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "formats/packed.h"
 #include "ops/copy.h"
 #include "ops/element.h"
 #include "ops/image/taps.h"
@@ -138,7 +139,7 @@ static lnt_status sum_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
 /* ---- nearest ---- */
 
 #define PICK(type)                                                                                           \
-    if (!p->crops) {                                                                                         \
+    if (!LNT_TRIMMED && !p->crops) {                                                                         \
         _Pragma("GCC unroll 4") for (int64_t o = 0; o < n; o++)((type *)y)[o] = ((const type *)x)[index[o]]; \
         return;                                                                                              \
     }                                                                                                        \
@@ -153,7 +154,7 @@ static void pick_row(const resize *p, const char *x, char *y)
     const int32_t *index = p->along.index;
     const int64_t n = p->along.out;
     const size_t bytes = p->size * (size_t)p->unit;
-    if (p->turn) {
+    if (!LNT_TRIMMED && p->turn) {
         p->turn(y, 2 * sizeof(float), x, 0, p->along.in, 2);
         return;
     }
@@ -624,7 +625,8 @@ static void bind_nearest(resize *p, lnt_turn_fn turn)
     const int64_t size = (int64_t)p->size;
     int64_t elements = p->unit;
     p->doubles = p->unit == 1 && doubles_axis(&p->along);
-    if (p->doubles && turn != lnt_turn_scalar && size == sizeof(float) && p->along.in >= A_VECTOR)
+    if (!LNT_TRIMMED && p->doubles && turn != lnt_turn_scalar && size == sizeof(float) &&
+        p->along.in >= A_VECTOR)
         p->turn = turn;
     p->doubles_rows = p->doubles && p->along.out * (int64_t)p->size <= SHORT_ROW && p->n_outer &&
                       doubles_axis(&p->outer[p->n_outer - 1]);
