@@ -21,7 +21,7 @@ LNT_INLINE row_parts row_at(const lnt_nibble_job *j, int64_t m)
     return r;
 }
 
-/* ---- a row by some columns ---- */
+/* ---- a row or two by some columns ---- */
 
 /* What all columns have in common. */
 typedef struct columns_shape {
@@ -48,51 +48,75 @@ LNT_INLINE columns_shape shape_of(const lnt_nibble_job *j)
     return s;
 }
 
+/* Rows that meet columns while these are at hand, for which there are registers. */
+enum { TOGETHER = LNT_VL == 16 ? 2 : 1 };
+
 /* COLUMNS that follow one another, or one of them so often: bytes and blocks from each to the next. */
-typedef struct some_columns {
+typedef struct places {
     const uint8_t *from, *zeros; /* zeros: NULL as those of lnt_nibbles */
     const float *scales;
     int64_t next_from, next_zeros, next_scales;
-    row_parts row;
-    vf total[COLUMNS];
+} places;
+
+/* Rows that meet them. */
+typedef struct some_columns {
+    places at;
+    row_parts row; /* the first */
+    int64_t next_row;
+    unsigned rows; /* as the compiler knows them */
+    vf total[TOGETHER][COLUMNS];
 } some_columns;
 
-/* Adds a chunk of all columns, of which each has `left` bytes, whole steps of them or not, and lanes of scales. */
-LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left, const vf *scale,
-                          const bool bytes, const bool whole)
+/* Of row r what lies here of the first. */
+LNT_INLINE const void *of_row(const some_columns *t, const void *first, unsigned r)
+{
+    return (const char *)first + r * t->next_row;
+}
+
+/* Sums of products of these weights with row r's numbers. */
+LNT_INLINE vi dot_step(const some_columns *t, vi w, unsigned r, const bool bytes)
 {
     const vi low = vi_splat(0x0f0f0f0f);
+    const void *numbers = of_row(t, t->row.numbers, r);
+    return bytes ? nibbles_add(vi_splat(0), w, vi_load(numbers))
+                 : nibbles_dot(nibbles_of(w, low, low), numbers);
+}
+
+/* Adds a chunk of all columns, of which each has `left` bytes, whole steps of them or not, and lanes of scales. */
+LNT_INLINE void add_steps(some_columns *t, const columns_shape *s, int64_t left, vf (*scale)[COLUMNS],
+                          const bool bytes, const bool whole)
+{
     vi group = s->lane_of;
     UNROLL_FOR(1, int64_t i = 0; i < left; i += NIBBLES_BYTES) {
         const unsigned words = lanes_left((size_t)(left - i) / 4);
         UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
-            const uint8_t *at = t->from + i + c * t->next_from;
+            const uint8_t *at = t->at.from + i + c * t->at.next_from;
             v_prefetch(at + s->ahead);
             const vi w = (vi)(whole ? v_load(ELEMS(at)) : v_load_n(ELEMS(at), words));
-            const vi sum =
-                bytes ? nibbles_add(vi_splat(0), w, vi_load((const int32_t *)(const void *)t->row.numbers))
-                      : nibbles_dot(nibbles_of(w, low, low), (const int8_t *)t->row.numbers);
-            t->total[c] = v_fma(vi_float(sum), v_lanes(scale[c], group), t->total[c]);
+            UNROLL_FOR(2, unsigned r = 0; r < t->rows; r++)
+                t->total[r][c] =
+                    v_fma(vi_float(dot_step(t, w, r, bytes)), v_lanes(scale[r][c], group), t->total[r][c]);
         }
         t->row.numbers += bytes ? NIBBLES_BYTES : NIBBLES_STEP;
         group += vi_splat(LNT_VL >> s->lanes_log2);
     }
 }
 
-/* Less what the zero points of blocks from `first` on add, as many as a vector has lanes. */
+/* Adds what the zero points of blocks from `first` on make, as many as a vector has lanes. */
 LNT_INLINE void add_offsets(some_columns *t, const columns_shape *s, int64_t first)
 {
     const unsigned blocks = lanes_left((size_t)(s->blocks - first));
-    const vf sums = v_load(t->row.sums + first);
+    const int64_t in_pairs = (int64_t)((size_t)first / 2);
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
         /* May be NULL. */
-        const uint8_t *zeros = (const uint8_t *)((uintptr_t)t->zeros + c * (uintptr_t)t->next_zeros);
-        vf scale = v_load_n(t->scales + first + c * t->next_scales, blocks);
-        if (t->zeros && NIBBLES_8_BITS && s->bytes)
+        const uint8_t *zeros = (const uint8_t *)((uintptr_t)t->at.zeros + c * (uintptr_t)t->at.next_zeros);
+        vf scale = v_load_n(t->at.scales + first + c * t->at.next_scales, blocks);
+        if (t->at.zeros && NIBBLES_8_BITS && s->bytes)
             scale *= vi_float(nibbles_bytes(zeros + first, blocks));
-        else if (t->zeros)
-            scale *= vi_float(nibbles_numbers(zeros + first / 2, s->zero_bytes - first / 2));
-        t->total[c] = v_fnma(scale, sums, t->total[c]);
+        else if (t->at.zeros)
+            scale *= vi_float(nibbles_numbers(zeros + in_pairs, s->zero_bytes - in_pairs));
+        UNROLL_FOR(2, unsigned r = 0; r < t->rows; r++)
+            t->total[r][c] = v_fma(scale, v_load(of_row(t, t->row.sums + first, r)), t->total[r][c]);
     }
 }
 
@@ -100,52 +124,71 @@ LNT_INLINE void add_offsets(some_columns *t, const columns_shape *s, int64_t fir
 LNT_INLINE void add_chunk(some_columns *t, const columns_shape *s, int64_t left, int64_t first)
 {
     const unsigned blocks = lanes_left((size_t)(s->blocks - first));
-    vf scale[COLUMNS];
-    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
-        scale[c] =
-            v_load(t->row.scales) * v_pick(t->scales + first + c * t->next_scales, blocks, s->lane_block);
-    if (left % NIBBLES_BYTES)
-        add_steps(t, s, left, scale, NIBBLES_8_BITS && s->bytes, false);
-    else if (NIBBLES_8_BITS && s->bytes)
+    const bool bytes = NIBBLES_8_BITS && s->bytes;
+    vf scale[TOGETHER][COLUMNS];
+    UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
+        const vf of_lanes = v_pick(t->at.scales + first + c * t->at.next_scales, blocks, s->lane_block);
+        UNROLL_FOR(2, unsigned r = 0; r < t->rows; r++)
+            scale[r][c] = of_lanes * v_load(of_row(t, t->row.scales, r));
+    }
+    if (t->rows > 1 && bytes)
+        add_steps(t, s, left, scale, true, false);
+    else if (t->rows > 1 || left % NIBBLES_BYTES)
+        add_steps(t, s, left, scale, bytes, false);
+    else if (bytes)
         add_steps(t, s, left, scale, true, true);
     else
         add_steps(t, s, left, scale, false, true);
     t->row.scales += LNT_VL;
 }
 
-/* A row by COLUMNS from n on, or by that one. */
-LNT_INLINE vf row_by_columns(const lnt_nibbles *w, const columns_shape *s, row_parts row, int64_t n, bool one)
+/* COLUMNS from n on, or that one. */
+LNT_INLINE places places_of(const lnt_nibble_job *j, const columns_shape *s, int64_t n, bool one)
 {
-    some_columns t = {.from = w->weights + n * s->column_bytes,
-                      .zeros = w->zeros ? w->zeros + n * s->zero_bytes : NULL,
-                      .scales = w->scales + n * s->blocks,
-                      .next_from = one ? 0 : s->column_bytes,
-                      .next_zeros = one ? 0 : s->zero_bytes,
-                      .next_scales = one ? 0 : s->blocks,
-                      .row = row,
-                      .total = {v_splat(0), v_splat(0), v_splat(0), v_splat(0)}};
-    for (int64_t at = 0, groups = 0; at < s->column_bytes; at += s->chunk_bytes, groups += LNT_VL) {
+    const lnt_nibbles *w = &j->w;
+    return (places){.from = w->weights + n * s->column_bytes,
+                    .zeros = w->zeros ? w->zeros + n * s->zero_bytes : NULL,
+                    .scales = w->scales + n * s->blocks,
+                    .next_from = one ? 0 : s->column_bytes,
+                    .next_zeros = one ? 0 : s->zero_bytes,
+                    .next_scales = one ? 0 : s->blocks};
+}
+
+/* Rows from m on by `some` columns from n on, which these are. */
+LNT_INLINE void rows_by_columns(const lnt_nibble_job *j, const columns_shape *s, const places *at, int64_t m,
+                                const unsigned rows, int64_t n, unsigned some)
+{
+    some_columns t = {.at = *at, .row = row_at(j, m), .next_row = j->row_bytes, .rows = rows};
+    UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
+        UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++)
+            t.total[r][c] = v_splat(0);
+    for (int64_t i = 0, groups = 0; i < s->column_bytes; i += s->chunk_bytes, groups += LNT_VL) {
         const int64_t first = groups >> s->shift;
         if ((groups & (((int64_t)LNT_VL << s->shift) - 1)) == 0)
             add_offsets(&t, s, first);
-        add_chunk(&t, s, lnt_least(s->chunk_bytes, s->column_bytes - at), first);
-        t.from += s->chunk_bytes;
+        add_chunk(&t, s, lnt_least(s->chunk_bytes, s->column_bytes - i), first);
+        t.at.from += s->chunk_bytes;
     }
-    return v_sum4(t.total[0], t.total[1], t.total[2], t.total[3]);
+    UNROLL_FOR(2, unsigned r = 0; r < rows; r++) {
+        vf sums = v_sum4(t.total[r][0], t.total[r][1], t.total[r][2], t.total[r][3]);
+        if (j->bias)
+            sums += v_load_n(j->bias + n, some);
+        v_store_n(j->y + (m + r) * j->N + n, sums, some);
+    }
 }
 
 static void columns(const lnt_nibble_job *j, int64_t begin, int64_t end)
 {
     columns_shape s = shape_of(j);
     for (int64_t n = begin, some; n < end; n += some) {
+        int64_t m = 0;
         some = end - n < COLUMNS ? 1 : COLUMNS;
-        for (int64_t m = 0; m < j->M; m++) {
-            s.ahead = m == 0 ? COLUMNS * s.column_bytes : 0;
-            vf sums = row_by_columns(&j->w, &s, row_at(j, m), n, some == 1);
-            if (j->bias)
-                sums += v_load_n(j->bias + n, (unsigned)some);
-            v_store_n(j->y + m * j->N + n, sums, (unsigned)some);
-        }
+        s.ahead = COLUMNS * s.column_bytes;
+        const places at = places_of(j, &s, n, some == 1);
+        for (; TOGETHER > 1 && m + TOGETHER <= j->M; m += TOGETHER, s.ahead = 0)
+            rows_by_columns(j, &s, &at, m, TOGETHER, n, (unsigned)some);
+        for (; m < j->M; m++, s.ahead = 0)
+            rows_by_columns(j, &s, &at, m, 1, n, (unsigned)some);
     }
 }
 
@@ -225,14 +268,14 @@ LNT_INLINE void add_group(some_rows *t, int64_t g, int64_t b, const lnt_nbits_pa
     }
 }
 
-/* Takes off what the zero points of block b make. */
+/* Adds what the zero points of block b make. */
 LNT_INLINE void add_block(some_rows *t, int64_t b, const lnt_nbits_panel *p)
 {
     UNROLL_FOR(2, unsigned i = 0; i < PARTS; i++) {
         const int64_t at = b * LNT_PANEL + i * LNT_VL;
         const vf scale = v_load(p->scales + at), offset = p->zeros ? scale * v_load(p->zeros + at) : scale;
         UNROLL_FOR(8, unsigned r = 0; r < ROWS; r++)
-            t->total[r][i] = v_fnma(offset, v_splat(t->row[r].sums[b]), t->total[r][i]);
+            t->total[r][i] = v_fma(offset, v_splat(t->row[r].sums[b]), t->total[r][i]);
     }
 }
 

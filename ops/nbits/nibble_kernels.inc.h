@@ -14,7 +14,7 @@ enum {
 _Static_assert(STEPS == 4, "a step for each lane of 128 bits");
 
 /* A quantized row is its numbers, [chunks][steps][even, odd][NIBBLES_BYTES] or, for weights of 8 bits, as they come,
- * then the groups' scales and then the sums of their numbers times these times half of the weights' range,
+ * then the groups' scales and then the sums of their numbers times these times half of the weights' range, negative,
  * [chunks][LNT_VL] each. Where NIBBLES_COLUMNS these are sums of blocks, and without the last factor if there are zero
  * points. */
 LNT_INLINE const float *scales_of(const char *row, int64_t chunks)
@@ -75,7 +75,7 @@ void LNT_SIMD_NAME(lnt_nibble_quantize)(const lnt_nibble_job *j, const float *a,
     const unsigned log2 = NIBBLES_COLUMNS ? j->group_log2 : LNT_NIBBLE_GROUP_LOG2,
                    part = (1u << log2) / LNT_VL;
     const unsigned shift = NIBBLES_COLUMNS ? j->shift : 0; /* sums of blocks, or of groups */
-    const float half = !NIBBLES_COLUMNS ? 8 : j->w.zeros ? 1 : (float)(1u << (j->w.bits - 1));
+    const float half = !NIBBLES_COLUMNS ? -8 : j->w.zeros ? -1 : -(float)(1u << (j->w.bits - 1));
     float *scales = (float *)(void *)(row + j->numbers_bytes), *sums = scales + groups;
     vf bad = v_splat(0);
     memset(sums, 0, (size_t)groups * sizeof *sums);
@@ -211,7 +211,7 @@ LNT_INLINE void next_chunk(progress *t, int64_t sums, const lnt_nibble_block *b)
     const vf row_scale = v_load(t->of_row), row_sum = v_load(t->of_row + sums);
     UNROLL_FOR(4, unsigned c = 0; c < COLUMNS; c++) {
         scale[c] = v_load(t->scale[c]) * row_scale;
-        t->total[c] = v_fnma(v_load(t->scale[c] + b->offsets), row_sum, t->total[c]);
+        t->total[c] = v_fma(v_load(t->scale[c] + b->offsets), row_sum, t->total[c]);
         for (unsigned i = 0; i < CHUNK / 2; i += 64)
             __builtin_prefetch(t->from[c] + b->next + i);
     }

@@ -43,7 +43,7 @@ LNT_INLINE vi v_lanes_of(unsigned shift)
 LNT_INLINE vi nibbles_numbers(const uint8_t *p, int64_t left)
 {
 #if defined(LNT_SIMD_AVX512)
-    const __mmask16 some = (__mmask16)(left < LNT_VL / 2 ? (1u << left) - 1 : 0xff);
+    const __mmask16 some = (__mmask16)((1u << (left < LNT_VL / 2 ? left : LNT_VL / 2)) - 1);
     const __m512i bytes = _mm512_cvtepu8_epi64(_mm_maskz_loadu_epi8(some, p));
     return (vi)_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)) & vi_splat(15);
 #else

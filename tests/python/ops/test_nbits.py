@@ -93,7 +93,7 @@ def test_permuted_blocks_and_bias(tmp_path, rows):
 
 
 @pytest.mark.parametrize("block", [32, 64, 128, 256])
-@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("zeros", [None, "packed"])
 @pytest.mark.parametrize("k", [33, 256, 517, 1000])
 def test_activations_of_8_bits(tmp_path, block, rows, zeros, k):
@@ -108,7 +108,7 @@ def test_activations_of_8_bits(tmp_path, block, rows, zeros, k):
 
 
 @pytest.mark.parametrize("bits, block", [(4, 16), (8, 16), (8, 32), (8, 128)])
-@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("zeros", [None, "packed"])
 @pytest.mark.parametrize("k, n", [(16, 64), (240, 79), (517, 66), (1000, 19)])
 def test_rows_that_are_int8(tmp_path, bits, block, rows, zeros, k, n):
