@@ -70,7 +70,10 @@ LNT_INLINE vf dot_words(const lnt_nbits_column *c, const float *a, int64_t pitch
 
 static void numbers(const uint8_t *from, int64_t n, float *to)
 {
-    for (int64_t i = 0; i < n; i += LNT_VL)
+    int64_t i = 0;
+    for (; LNT_VL == 16 && i + LNT_VL <= n; i += LNT_VL) /* without masks of their own */
+        v_store(to + i, vi_float(nibbles_numbers(from + i / 2, LNT_VL / 2)));
+    for (; i < n; i += LNT_VL)
         v_store(to + i, vi_float(nibbles_numbers(from + i / 2, (n + 1 - i) / 2)));
 }
 
