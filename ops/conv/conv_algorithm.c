@@ -120,11 +120,13 @@ static bool is_met_by_halves(const lnt_window *w)
 static bool has_group_rows(const lnt_conv *c)
 {
     const int64_t width = c->w.out[2], features = c->features;
-    const bool few = c->groups > 1 ? features <= LNT_PANEL && !lnt_depthwise_widens(c->channels, features) &&
-                                         is_met_whole(&c->w) && has_planes(c, LNT_GROUP_ROWS_MIN, features)
-                                   : features <= LNT_GROUP_ROWS_FEATURES && is_met_whole(&c->w) &&
-                                         has_planes(c, LNT_PLANE_MIN, 3 * features) &&
-                                         c->channels * lnt_volume(c->w.kernel) <= LNT_FEW_FEATURES_DEPTH;
+    const bool skips = lnt_volume(c->w.kernel) == 1 && is_met_by_halves(&c->w);
+    const bool few = c->groups > 1
+                         ? features <= LNT_PANEL && !lnt_depthwise_widens(c->channels, features) &&
+                               (is_met_whole(&c->w) || skips) && has_planes(c, LNT_GROUP_ROWS_MIN, features)
+                         : features <= LNT_GROUP_ROWS_FEATURES && is_met_whole(&c->w) &&
+                               has_planes(c, LNT_PLANE_MIN, 3 * features) &&
+                               c->channels * lnt_volume(c->w.kernel) <= LNT_FEW_FEATURES_DEPTH;
     return few && width > 0 && lnt_dim_mul(c->channels * c->w.kernel[1], width) <= LNT_GROUP_ROWS_FLOATS;
 }
 
@@ -170,14 +172,16 @@ static bool makes_planes(const lnt_conv *c)
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
 {
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
-    if (lnt_conv_is_depthwise(c))
-        return planes && c->channels == 1 && has_planes(c, LNT_PLANE_MIN, LNT_PLANE_LANES) &&
-                       (is_met_whole(&c->w) || is_met_by_halves(&c->w))
+    const bool rows = LNT_HAS_PLANES && planes && !adds && !has_one_tap(&c->w) && has_group_rows(c);
+    if (lnt_conv_is_depthwise(c) && !(rows && c->channels > 1))
+        return planes && c->channels == 1 && (is_met_whole(&c->w) || is_met_by_halves(&c->w)) &&
+                       has_planes(c, LNT_PLANE_MIN,
+                                  is_met_whole(&c->w) ? LNT_PLANE_LANES : LNT_PLANE_HALVES_LANES)
                    ? LNT_CONV_EACH
                    : LNT_CONV_DEPTHWISE;
     if (c->channels < 1 || c->features < 1)
         return LNT_CONV_PRODUCT;
-    if (LNT_HAS_PLANES && planes && !adds && !has_one_tap(&c->w) && has_group_rows(c))
+    if (rows)
         return LNT_CONV_EACH;
     if (c->transposed)
         return !LNT_TRIMMED && planes && (lnt_conv_spreads(c) || folds_taps(c)) ? LNT_CONV_MATRIX

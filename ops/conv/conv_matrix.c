@@ -122,23 +122,44 @@ static void fold_some(const lnt_kernel *k, const spread *p, const float *planes,
 static void fold_lines(const lnt_kernel *k, const spread *p, const float *planes, int64_t from, int64_t first,
                        int64_t end, float *sums, float bias, float *y)
 {
-    enum { FLOAT = sizeof(float) };
     const lnt_window *w = &p->w;
-    const int64_t stride = w->stride[1], before = w->before[1], tall = w->out[1], wide = w->kernel[2];
-    const int64_t plane = p->plane, stop = lnt_least(end * stride - before, w->in[0] * tall);
+    const int64_t stride = w->stride[1], before = w->before[1];
+    const int64_t stop = lnt_least(end * stride - before, w->out[1]);
     const int64_t start = first * stride > before ? first * stride - before : 0;
-    for (int64_t o = start; LNT_HAS_FOLDS && p->kernels && o < stop; o += p->together)
+    for (int64_t o = start; o < stop; o += p->together)
         fold_some(k, p, planes, o, lnt_least(p->together, stop - o), from, sums, bias, y + o * w->out[2]);
-    for (int64_t z = 0; z < w->kernel[0] && !p->kernels; z++, planes += w->kernel[1] * wide * plane)
-        for (int64_t o = start; o < stop; o++) {
-            const int64_t tap = (o + before) % stride, last = (o + before) / stride - from;
-            const float *taps = planes + tap * wide * plane;
-            float *to = y + ((o / tall * w->kernel[0] + z) * tall + o % tall) * w->out[2];
-            if (wide == 1)
-                memcpy(to, taps + last * p->width, (size_t)p->width * FLOAT);
-            else
-                k->kernels->turn((char *)to, wide * FLOAT, (const char *)(taps + last * p->width),
-                                 plane * FLOAT, p->width, wide);
+}
+
+/* n lines of the planes of a line of taps, to as many lines of outputs `pitch` floats apart: those next to each other
+ * are one. Short ones are turned together, as a call for each takes longer than to copy it. */
+static void spread_some(const lnt_kernel *k, const spread *p, const float *planes, int64_t n, int64_t pitch,
+                        float *sums, float *y)
+{
+    enum { FLOAT = sizeof(float) };
+    const int64_t wide = p->w.kernel[2], pixels = n * p->width,
+                  floats = pitch == p->w.out[2] ? pixels * wide : p->w.out[2];
+    float *turned = floats == pixels * wide ? y : sums;
+    if (wide > 1)
+        k->kernels->turn((char *)turned, wide * FLOAT, (const char *)planes, p->plane * FLOAT, pixels, wide);
+    const float *lines = wide > 1 ? turned : planes;
+    for (int64_t i = 0; i < pixels * wide && lines != y; i += floats, y += pitch)
+        memcpy(y, lines + i, (size_t)floats * FLOAT);
+}
+
+/* The same of taps that never meet. */
+static void spread_lines(const lnt_kernel *k, const spread *p, const float *planes, int64_t from,
+                         int64_t first, int64_t end, float *sums, float *y)
+{
+    enum { LONG = 128 };
+    const lnt_window *w = &p->w;
+    const int64_t tall = w->in[1], down = w->kernel[1], line = w->out[2],
+                  together = line < LONG ? p->together : 1;
+    for (int64_t t = 0; t < w->kernel[0] * down; t++, planes += w->kernel[2] * p->plane)
+        for (int64_t i = first, n; i < lnt_least(end, p->height); i += n) {
+            n = lnt_least(together, lnt_least(tall - i % tall, end - i));
+            const int64_t z = i / tall * w->kernel[0] + t / down, o = i % tall * down + t % down;
+            spread_some(k, p, planes + (i - from) * p->width, n, down * line, sums,
+                        y + (z * w->out[1] + o) * line);
         }
 }
 
@@ -147,7 +168,8 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const spread_call *c = arg;
     const spread *p = c->p;
     lnt_gemm_call call = c->gemm;
-    float *planes = call.c + thread * p->one + LNT_FOLD_SLACK, *sums = planes + p->share * p->taps * p->plane;
+    float *const product = call.c + thread * p->one + LNT_FOLD_SLACK,
+                 *sums = product + p->share * p->taps * p->plane;
     for (int64_t item = begin; item < end; item++) {
         const int64_t image = item / p->parts / p->shares, group = image % p->groups,
                       feature = item / p->parts % p->shares * p->share,
@@ -156,13 +178,17 @@ static lnt_status spread_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         call.a = c->gemm.a + group * p->rows * p->plan.row_step;
         call.b = c->x + (image * p->channels * p->height + from) * p->width;
         call.bias = p->kernels || !c->bias ? NULL : c->gemm.bias + group * p->rows;
-        call.c = planes;
+        float *planes = call.c = product;
         call.c_first = feature * p->taps * p->plane;
         lnt_gemm_part(k, &call, feature * p->taps, stop * p->taps, thread);
-        for (int64_t f = feature; f < stop; f++)
-            fold_lines(k, p, planes + (f - feature) * p->taps * p->plane, from, first, first + p->lines, sums,
-                       c->bias ? c->bias[group * p->features + f] : 0,
-                       c->y + (image * p->features + f) * lnt_volume(p->w.out));
+        for (int64_t f = feature; f < stop; f++, planes += p->taps * p->plane) {
+            float *y = c->y + (image * p->features + f) * lnt_volume(p->w.out);
+            if (LNT_HAS_FOLDS && p->kernels)
+                fold_lines(k, p, planes, from, first, first + p->lines, sums,
+                           c->bias ? c->bias[group * p->features + f] : 0, y);
+            else
+                spread_lines(k, p, planes, from, first, first + p->lines, sums, y);
+        }
     }
     return LNT_OK;
 }

@@ -52,8 +52,13 @@ CASES = {
     "joined lines of one tap in two, dilated": ("Conv", 4, 17, (95, 98), 2, 5, 3, 1),
     "lines of many features": ("Conv", 8, 165, (701,), 3, 2, 1, 1),
     "lines of groups": ("Conv", 42, 56, (160,), 5, 1, 1, 2),
+    "planes of groups of four": ("Conv", 32, 32, (13, 23), 3, 1, 1, 8),
+    "planes of groups of four, every fourth": ("Conv", 24, 36, (31, 45), 1, 2, 1, 6),
+    "narrower planes, stride of two": ("Conv", 6, 6, (70, 41), 3, 2, 1, 6),
     "points, transposed": ("ConvTranspose", 16, 5, (9, 33), 1, 1, 1, 1),
     "spread to one": ("ConvTranspose", 16, 1, (40, 41), 2, 2, 1, 1),
+    "spread, short lines": ("ConvTranspose", 20, 40, (300, 9), 3, 3, 1, 1),
+    "spread, a long line": ("ConvTranspose", 16, 7, (2100,), 2, 2, 1, 1),
 }
 
 
