@@ -120,7 +120,7 @@ static bool is_met_by_halves(const lnt_window *w)
 static bool has_group_rows(const lnt_conv *c)
 {
     const int64_t width = c->w.out[2], features = c->features;
-    const bool skips = lnt_volume(c->w.kernel) == 1 && is_met_by_halves(&c->w);
+    const bool skips = lnt_volume(c->w.kernel) == 1 && is_met_by_halves(&c->w) && 2 * features <= LNT_PANEL;
     const bool few = c->groups > 1
                          ? features <= LNT_PANEL && !lnt_depthwise_widens(c->channels, features) &&
                                (is_met_whole(&c->w) || skips) && has_planes(c, LNT_GROUP_ROWS_MIN, features)

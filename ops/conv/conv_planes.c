@@ -2,8 +2,8 @@
  * few of its group.
  *
  * The lines that a band of rows reads are copied with their padding into scratch memory: at stride 2 pixels with an
- * even index, then those with an odd one, so that what vectors of outputs meet is side by side. Planes are one
- * thread's, in its caches. */
+ * even index, then those with an odd one, so that what vectors of outputs meet is side by side. Lines that are between
+ * those of a kernel of one line are not copied. Planes are one thread's, in its caches. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -20,7 +20,8 @@ typedef struct planes {
     const lnt_row_kernels *row; /* NULL but of one tap: planes are scaled */
     int64_t count, bands; /* groups of all images; of a plane */
     int64_t band, line;   /* rows; floats of a line in scratch memory, */
-    int64_t phase, lines; /* and of each phase of it; a channel has so many lines */
+    int64_t phase, lines; /* and of each phase of it; a channel has so many lines, */
+    int64_t apart, step;  /* each so many of the image's behind the one before; lines from row to row */
     size_t *tap;          /* where all taps stand, in floats */
     size_t thread_bytes;
 } planes;
@@ -38,24 +39,23 @@ static bool shares_lines(const lnt_window *w)
     return w->stride[1] == 1 && w->stride[2] == 1;
 }
 
-/* Lines [y, y + lines) of a plane, or padding. */
+/* `lines` lines of a plane from line y on, or padding. */
 static void copy_lines(const planes *p, const float *plane, int64_t y, int64_t lines, float *to)
 {
     const lnt_window *w = &p->g.w;
     const int64_t high = w->in[1], n = w->in[2], before = w->before[2], line = p->line;
     const int64_t above = y < 0 ? lnt_least(-y, lines) : 0,
-                  end = y + lines < high ? lines : lnt_least(lines, high > y ? high - y : 0);
-    const int64_t count = end > above ? end - above : 0;
+                  end = lnt_least(lines, high > y ? (high - y + p->apart - 1) / p->apart : 0);
+    const int64_t count = end > above ? end - above : 0, at_once = p->apart > 1 ? 1 : count;
     memset(to, 0, (size_t)(above * line) * sizeof *to);
-    if (w->stride[2] == 2)
-        p->kernels->plane_copy(plane + (y + above) * n, (size_t)n, (size_t)count,
-                               to + above * line + before % 2 * p->phase + before / 2,
-                               to + above * line + (before + 1) % 2 * p->phase + (before + 1) / 2,
-                               (size_t)line);
-    else
-        p->kernels->plane_copy(plane + (y + above) * n, (size_t)n, (size_t)count, to + above * line + before,
-                               NULL, (size_t)line);
     memset(to + (above + count) * line, 0, (size_t)((lines - above - count) * line) * sizeof *to);
+    plane += (y + above) * n, to += above * line;
+    for (int64_t i = 0; i < count; i += at_once, plane += p->apart * n, to += line)
+        if (w->stride[2] == 2)
+            p->kernels->plane_copy(plane, (size_t)n, (size_t)at_once, to + before % 2 * p->phase + before / 2,
+                                   to + (before + 1) % 2 * p->phase + (before + 1) / 2, (size_t)line);
+        else
+            p->kernels->plane_copy(plane, (size_t)n, (size_t)at_once, to + before, NULL, (size_t)line);
 }
 
 /* Rows [row, row + rows) of each feature of group `at` of all images, of the lines at x. */
@@ -68,7 +68,7 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
     const bool shares = shares_lines(w);
     const int64_t apart = shares ? w->dilation[1] : 1;
     lnt_plane plane = {.x_channel = (size_t)(p->lines * p->line),
-                       .x_row = (size_t)(apart * w->stride[1] * p->line),
+                       .x_row = (size_t)(apart * p->step * p->line),
                        .tap = p->tap,
                        .x_line = shares ? (size_t)(apart * p->line) : 0,
                        .spacing = (size_t)w->dilation[2],
@@ -97,7 +97,7 @@ static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows
 {
     const planes *p = c->p;
     const lnt_window *w = &p->g.w;
-    const int64_t lines = p->lines - (p->band - rows) * w->stride[1];
+    const int64_t lines = p->lines - (p->band - rows) * p->step;
     const float *x = c->x + at * p->g.channels * w->in[1] * w->in[2];
     for (int64_t k = 0; k < p->g.channels && !p->row; k++, x += w->in[1] * w->in[2])
         copy_lines(p, x, row * w->stride[1] - w->before[1], lines, scratch + k * p->lines * p->line);
@@ -137,7 +137,7 @@ static bool plan_lines(const lnt_window *w, planes *p)
     const int64_t stride = w->stride[2];
     int64_t high, wide, beyond, floats;
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &high) ||
-        !lnt_mul_i64(p->band - 1, w->stride[1], &p->lines) || !lnt_add_i64(p->lines + 1, high, &p->lines) ||
+        !lnt_mul_i64(p->band - 1, p->step, &p->lines) || !lnt_add_i64(p->lines + 1, high, &p->lines) ||
         !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &wide) || wide > INT32_MAX || w->out[2] > INT32_MAX ||
         !lnt_mul_i64(LNT_PLANE_ROWS * w->dilation[1], w->stride[1], &beyond))
         return false;
@@ -170,6 +170,8 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
     p->tap = lnt_bump_alloc(site->memory, (size_t)lnt_volume(w->kernel) * sizeof *p->tap, site->err);
     if (!p->tap)
         return LNT_E_MEMORY;
+    p->apart = w->kernel[1] == 1 && w->before[1] == 0 ? w->stride[1] : 1;
+    p->step = w->stride[1] / p->apart;
     if (!plan_lines(w, p))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));

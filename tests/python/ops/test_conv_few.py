@@ -36,6 +36,7 @@ CASES = {
     "planes, stride of two, dilated": ("Conv", 6, 6, (64, 63), 3, 2, 2, 6),
     "planes, stride of two, of three each": ("Conv", 4, 12, (41, 61), 2, 2, 1, 4),
     "planes, every fourth": ("Conv", 10, 10, (40, 64), 1, 2, 1, 10),
+    "planes, every fourth, bands": ("Conv", 8, 8, (401, 64), 1, 2, 1, 8),
     "narrow planes, stride of two": ("Conv", 6, 6, (70, 27), 4, 2, 1, 6),
     "planes, half a vector left": ("Conv", 6, 6, (21, 56), 7, 1, 1, 6),
     "planes, a few lanes left": ("Conv", 6, 6, (19, 51), 5, 1, 2, 6),
