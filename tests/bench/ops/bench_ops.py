@@ -63,8 +63,10 @@ def sources(row):
 
 
 def size_of(value):
-    shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
-    return math.prod(shape) * onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type).itemsize
+    tensor = value.type.tensor_type
+    if not tensor.elem_type:  # a sequence
+        return 0
+    return math.prod(d.dim_value for d in tensor.shape.dim) * onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
 
 
 def bytes_moved(model, data):
