@@ -266,15 +266,18 @@ static bool list_bound(const topk_params *p, const char *data, lnt_entry *entrie
         return false;
     lnt_entry bound = entries[beyond];
     const float *x = (const float *)(const void *)first;
-    /* Not on all machines are floats found that are next to zero. */
+    /* Not on all machines are floats found that are next to zero, nor are the first of such one of them. */
     if (p->row && p->row->first_beyond(x + last.index, 1, x[bound.index], !p->flip) != 0)
         return false;
-    keys_of[p->dtype](data + bound.index * p->size, lanes, p->bounded / lanes, p->flip, key);
-    for (const uint64_t *of = key; *of != bound.key; of++)
-        bound.index += lanes;
+    const int64_t n = p->bounded / lanes;
+    int64_t of = 0;
+    keys_of[p->dtype](data + bound.index * p->size, lanes, n, p->flip, key);
+    while (of < n && key[of] != bound.key)
+        of++;
+    bound.index += of * lanes;
     for (int64_t i = 0; i < k; i++)
         entries[i] = bound;
-    return true;
+    return of < n;
 }
 
 /* The first k entries of n elements, in order: first by all keys, then, as candidates become few, by theirs. */
