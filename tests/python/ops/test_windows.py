@@ -269,6 +269,18 @@ def test_few_channels_to_planes(tmp_path, dims, features, kernel, more, then):
     check_every_level(tmp_path / "p.lnt", x, want, rtol=1e-3, atol=1e-4)
 
 
+def check_beside_onnxruntime(tmp_path, nodes, x, weights, **tolerance):
+    """Nodes from x to y."""
+    graph = helper.make_graph(nodes, "windows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+    onnx.save(model, tmp_path / "w.onnx")
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
+    assert done.returncode == 0, done.stderr
+    check_every_level(tmp_path / "w.lnt", x, want, **tolerance)
+
+
 @pytest.mark.parametrize("batch, rows, width, channels, kernel, stride, dilation", [
     (1, 14, 14, 576, 3, 1, 1),
     (2, 9, 11, 420, 5, 1, 2),  # a last slice of some vectors and some lanes, bands of rows that end early
@@ -288,14 +300,7 @@ def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kern
              helper.make_node("Conv", ["x1", "w", "b"], ["x2"], group=channels, pads=[pad] * 4, strides=[stride] * 2,
                               dilations=[dilation] * 2),
              helper.make_node("Relu", ["x2"], ["y"])]
-    graph = helper.make_graph(nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
-    proto = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
-    onnx.save(proto, tmp_path / "w.onnx")
-    want = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
-    done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
-    assert done.returncode == 0, done.stderr
-    check_every_level(tmp_path / "w.lnt", x, want, rtol=1e-3, atol=1e-4)
+    check_beside_onnxruntime(tmp_path, nodes, x, weights, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
@@ -305,11 +310,4 @@ def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kern
 def test_narrow_planes_and_lines(tmp_path, op, shape, kernel, pads):
     x = np.random.default_rng(9).standard_normal((1, *shape), np.float32)
     pool = helper.make_node(op, ["x"], ["y"], kernel_shape=kernel, pads=pads)
-    graph = helper.make_graph([pool], "pool", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
-    onnx.save(model, tmp_path / "p.onnx")
-    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
-    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
-    assert done.returncode == 0, done.stderr
-    check_every_level(tmp_path / "p.lnt", x, want, rtol=1e-4, atol=1e-5)
+    check_beside_onnxruntime(tmp_path, [pool], x, [], rtol=1e-4, atol=1e-5)
