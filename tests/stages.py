@@ -54,6 +54,7 @@ FIRST = {compiled_as(path): path.stem for path in reversed(BOARDS)}
 BUILD = ("build", make("all", "python"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
+CLANG = ["CC=clang", "BUILD=build/clang"]
 INT8 = [f"tests/python/int8/test_int8{part}.py" for part in ("", "_import", "_static")]
 VOICES = [f"tests/python/speech/test_{name}.py" for name in ("default_voice", "say_ssml", "say_prompts")]
 FAULTS = ["tests/python/cli/test_system_faults.py", "tests/python/cli/test_files.py"]
@@ -88,6 +89,8 @@ STAGES = {
                 ("kernels", ["build/linnet", "doctor"]),
                 ("replay, build", make("replay")),
                 ("replay", [*FUZZ, "replay", "--changes", "5"]),
+                ("build, clang", make("all", *CLANG)),
+                ("kernels, clang", ["build/clang/linnet", "doctor"]),
                 *[board(name) for name in sorted(FIRST.values())],
             ],
         ),
@@ -101,7 +104,7 @@ STAGES["long"] = [
     ("unit, checked", make("all", "unit", "replay", *CHECKED)),
     ("replay, checked", [*FUZZ, "replay", "--build", "build/checked", "--changes", "5"]),
     ("unit, valgrind", make("valgrind")),
-    ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
+    ("unit, clang", make("unit", *CLANG)),
     ("faults, every one", [*LONG, *PYTEST, *FAULTS]),
     ("faults of the duel, sanitized", [*LONG, *SANITIZED, *PYTEST, FAULTS[0], "-k", "duel and reported"]),
     ("suite, every way", [*LONG, *PYTEST, "tests/python/models/test_suite.py"]),
