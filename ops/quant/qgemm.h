@@ -83,11 +83,11 @@ static inline size_t lnt_qresult_bytes(lnt_qresult r)
 /* A product whose results are integers, of rows of at most LNT_QTHIN bytes that follow one another without padding.
  * With the columns' zeros
  *
- *     y[r * columns + n] = acc_bias[n] + sum over k of (a[r * depth + k] ^ flip) * (panel's weight k of n - zeros[n])
+ *     y[r * ld + n] = acc_bias[n] + sum over k of (a[r * depth + k] ^ flip) * (panel's weight k of n - zeros[n])
  */
 typedef struct lnt_qthin {
     const uint8_t *a;
-    size_t rows, depth, columns;
+    size_t rows, depth, columns, ld;
     const int8_t *panels; /* of all columns */
     const int32_t *acc_bias, *zeros;
     int32_t *y;

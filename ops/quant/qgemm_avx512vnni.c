@@ -391,8 +391,8 @@ static void thin(const lnt_qthin *t)
     lnt_qproduct p = {.tap_offset = lnt_qone_run, .taps = 1, .quads = (int64_t)bytes / 4};
     lnt_integer_tile to = {.out = out, .times = 1};
     for (size_t r = 0; r < SOME; r++)
-        out[r] = (int64_t)(r * t->columns);
-    const size_t most = t->columns % ALIKE == 0 ? STREAMS : SOME;
+        out[r] = (int64_t)(r * t->ld);
+    const size_t most = t->ld % ALIKE == 0 ? STREAMS : SOME;
     for (size_t row = 0; row < t->rows; row += SOME) {
         size_t rows = t->rows - row < SOME ? t->rows - row : SOME;
         const uint8_t *from = t->a + row * t->depth;
@@ -413,7 +413,7 @@ static void thin(const lnt_qthin *t)
             p.a = a + at;
             p.rows = (unsigned)(rows - at < most ? rows - at : most);
             to.row = t->has_zeros ? sums + at : NULL;
-            to.y = t->y + (row + at) * t->columns;
+            to.y = t->y + (row + at) * t->ld;
             thin_rows(t, &p, &to);
         }
     }

@@ -377,44 +377,50 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
 /* ---- short rows whose results are integers ---- */
 
 enum {
-    THIN_ROWS_MIN = 24,
+    THIN_ITEM = 8,              /* rows of an item */
     THIN_SHORT = LNT_QTHIN / 2, /* bytes; of longer rows the sums of many columns would be loaded again */
     THIN_COLUMNS = 128,
-    THIN_ITEM = 64 /* rows */
+    THIN_WIDE = 1024 /* columns of an item of all rows */
 };
 
 static bool is_thin(const lnt_site *site, const qmatmul *p, int64_t rows)
 {
+    const bool again = rows > THIN_ITEM && p->N > THIN_COLUMNS;
     return site->kernels->qgemm->thin && site->node->op->id == LNT_ID_MatMulInteger && !p->each_row &&
-           p->K <= (p->N <= THIN_COLUMNS ? LNT_QTHIN : THIN_SHORT) && p->N > 0 && rows >= THIN_ROWS_MIN;
+           p->K <= (again ? THIN_SHORT : LNT_QTHIN) && p->N > 0 && rows > 0;
 }
 
+/* Items of a product: of some rows, or of some columns where there are but few rows. */
 static int64_t thin_items(const qmatmul *p)
 {
-    return (p->plan.rows + THIN_ITEM - 1) / THIN_ITEM;
+    return p->plan.rows > THIN_ITEM ? (p->plan.rows + THIN_ITEM - 1) / THIN_ITEM
+                                    : (p->N + THIN_WIDE - 1) / THIN_WIDE;
 }
 
-static lnt_status run_thin_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status run_thin_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const qmatmul_job *j = arg;
     const qmatmul *p = j->p;
     const int64_t items = thin_items(p), panel_bytes = p->plan.row_bytes * LNT_QPANEL;
+    const bool by_rows = p->plan.rows > THIN_ITEM;
     (void)k, (void)thread;
     for (int64_t n; begin < end; begin += n) {
-        const int64_t product = begin / items, item = begin % items, row = item * THIN_ITEM;
+        const int64_t product = begin / items, item = begin % items;
+        const int64_t row = by_rows ? item * THIN_ITEM : 0, column = by_rows ? 0 : item * THIN_WIDE;
         const int64_t a = p->plan.products > 1 ? lnt_axes_offset(&p->a, product) : 0;
-        const int64_t panel = p->matrix[product] * p->plan.panels;
+        const int64_t first = p->matrix[product] * p->plan.panels * LNT_QPANEL + column;
         n = lnt_least(items - item, end - begin);
         p->plan.kernels->thin(&(lnt_qthin){
             .a = (const uint8_t *)j->a + a + row * p->K,
-            .rows = (size_t)lnt_least(n * THIN_ITEM, p->plan.rows - row),
+            .rows = (size_t)(by_rows ? lnt_least(n * THIN_ITEM, p->plan.rows - row) : p->plan.rows),
             .depth = (size_t)p->K,
-            .columns = (size_t)p->N,
-            .panels = j->packed + panel * panel_bytes,
-            .acc_bias = j->requant.acc_bias + panel * LNT_QPANEL,
-            .zeros = j->columns.zero + panel * LNT_QPANEL,
+            .columns = (size_t)(by_rows ? p->N : lnt_least(n * THIN_WIDE, p->N - column)),
+            .ld = (size_t)p->N,
+            .panels = j->packed + first / LNT_QPANEL * panel_bytes,
+            .acc_bias = j->requant.acc_bias + first,
+            .zeros = j->columns.zero + first,
             .has_zeros = j->columns.zeros,
-            .y = (int32_t *)j->y + (product * p->plan.rows + row) * p->N,
+            .y = (int32_t *)j->y + (product * p->plan.rows + row) * p->N + column,
             .flip = p->a_signed ? 0x80 : 0,
         });
     }
@@ -424,8 +430,8 @@ static lnt_status run_thin_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
 static lnt_status run_thin(lnt_kernel *k, qmatmul_job *j)
 {
     const qmatmul *p = j->p;
-    const int64_t work = THIN_ITEM * p->N * (p->K + LNT_QSTORE_WORK);
-    return lnt_parallel(k, p->plan.products * thin_items(p), 1 + LNT_QITEM_WORK / work, run_thin_rows, j);
+    const int64_t items = thin_items(p), work = p->plan.rows * p->N / items * (p->K + LNT_QSTORE_WORK);
+    return lnt_parallel(k, p->plan.products * items, 1 + LNT_QITEM_WORK / (work + 1), run_thin_items, j);
 }
 
 /* ---- run ---- */

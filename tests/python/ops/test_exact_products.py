@@ -101,7 +101,8 @@ def alone(model, feed):
 @pytest.mark.parametrize("b", [np.uint8, np.int8])
 @pytest.mark.parametrize("rows, depth, columns", [(4, 3, 1), (24, 1, 16), (29, 16, 15), (70, 70, 40), (150, 101, 200), (1000, 64, 16),
                                                   (33, 128, 33), (40, 129, 20), (513, 5, 70), (96, 150, 64), (70, 200, 128), (64, 129, 96),
-                                                  (77, 2, 512), (65, 1, 256), (130, 3, 256), (91, 5, 512)])
+                                                  (77, 2, 512), (65, 1, 256), (130, 3, 256), (91, 5, 512), (1, 50, 1500), (3, 100, 2100),
+                                                  (8, 128, 1040), (9, 128, 1040), (2, 7, 1025)])
 def test_short_rows_are_exact(a, b, rows, depth, columns):
     """Zero points of each column, the extremes among them; the same weights for a batch, and weights of its own."""
     rng, linnet = np.random.default_rng(7), import_package()
