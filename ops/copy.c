@@ -436,7 +436,7 @@ void lnt_repeat_each(void *dst, const void *src, int64_t src_step, int64_t rows,
 
 void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times)
 {
-    enum { MANY = 64, STORED = 2048 };
+    enum { MANY = 64, STORED = 2048, NEAR = 128 * 1024 };
     const int64_t total = bytes * times;
     if (is_unit(bytes)) {
         lnt_fill(dst, times, src, (size_t)bytes);
@@ -444,10 +444,11 @@ void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times)
     }
     if (dst != src)
         memcpy(dst, src, (size_t)bytes);
-    for (int64_t done = bytes, n; done < total; done += n) {
+    for (int64_t done = bytes, n = bytes; done < total; done += n) {
         const bool waits = bytes >= MANY && done < STORED;
-        n = lnt_least(total - done, waits ? bytes : done);
-        memcpy((char *)dst + done, waits ? src : dst, (size_t)n);
+        if (!waits && done < NEAR)
+            n = done;
+        memcpy((char *)dst + done, waits ? src : dst, (size_t)lnt_least(n, total - done));
     }
 }
 
@@ -565,6 +566,15 @@ static bool find_transpose(lnt_copy *c)
     return false;
 }
 
+/* Does the axis before the last repeat a line of a few vectors, into two or more? */
+static bool repeats_vectors(const lnt_copy *c)
+{
+    const unsigned last = c->rank - 1;
+    return ROOM && c->kind == LNT_COPY_BYTES && c->rank > 2 && c->src[last - 1] == 0 &&
+           c->dst[last - 1] == c->n[last] && c->n[last] >= 8 && c->n[last] <= 128 && c->dst[last - 2] >= 32 &&
+           c->src[last - 2] >= c->n[last] && c->dst[last - 2] == c->n[last] * c->n[last - 1];
+}
+
 /* A line of few elements costs more to start than to copy: the axis before it makes a longer one. One item of
  * work has all such lines, so that what it writes is still in the cache when its gaps are filled; and as many other
  * lines as are short together. So does one before a repeat of a line. */
@@ -573,10 +583,12 @@ static void join_lines(lnt_copy *c)
     const unsigned last = c->rank - 1;
     if (c->rank < 2)
         return;
-    if (c->kind == LNT_COPY_BYTES && c->rank > 2 && c->src[last - 1] == 0 && c->dst[last - 1] == c->n[last] &&
-        c->n[last - 2] > c->n[last - 1] && c->n[last - 2] * c->n[last - 1] * c->n[last] <= SLICE_BYTES)
+    const bool short_ones = repeats_vectors(c);
+    if (!short_ones && c->kind == LNT_COPY_BYTES && c->rank > 2 && c->src[last - 1] == 0 &&
+        c->dst[last - 1] == c->n[last] && c->n[last - 2] > c->n[last - 1] &&
+        c->n[last - 2] * c->n[last - 1] * c->n[last] <= SLICE_BYTES)
         move_axis(c, last - 1, last - 2);
-    if (c->kind == LNT_COPY_BYTES && c->rank > 2 && c->n[last] <= 64 && c->n[last - 1] < 4 &&
+    if (!short_ones && c->kind == LNT_COPY_BYTES && c->rank > 2 && c->n[last] <= 64 && c->n[last - 1] < 4 &&
         c->n[last - 2] >= 16)
         move_axis(c, last - 2, last - 1);
     /* Three lines whose elements take turns are taken apart. */
@@ -843,12 +855,26 @@ static bool repeats_lines(const lnt_copy *c)
            c->rows == c->n[last - 1] && c->pieces == 1;
 }
 
-/* So many such items; the walk stands at the last of them then. */
+/* A line of `bytes` so many times, in vectors of which the last may lie in part behind the line and its repeats. */
+static void repeat_vectors(char *dst, const char *src, int64_t bytes, int64_t times)
+{
+    for (; times > 0; times--, dst += bytes)
+        for (int64_t i = 0; i < bytes; i += 16)
+            memcpy(dst + i, src + i, 16);
+}
+
+/* So many such items; the walk stands at the last of them then. What vectors hold too much of a short line lies in
+ * lines to come. */
 static int64_t repeat_lines(const lnt_copy *c, cursor *w, int64_t items)
 {
     const unsigned axis = c->rank - 3;
+    const int64_t bytes = c->n[axis + 2];
+    const bool short_ones = repeats_vectors(c);
     for (int64_t i = 1;; i++) {
-        copy_lines(c, w->dst, w->src, c->rows, c->n[axis + 2]);
+        if (short_ones && (items - i) * bytes >= 16)
+            repeat_vectors(w->dst, w->src, bytes, c->rows);
+        else
+            copy_lines(c, w->dst, w->src, c->rows, bytes);
         if (i == items)
             break;
         w->dst += c->dst[axis];
