@@ -39,8 +39,7 @@ static lnt_status trilu_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         char *dst = job->dst + r * row;
         if (dst != src)
             memcpy(dst + from, src + from, (size_t)(to - from));
-        memset(dst, 0, (size_t)from);
-        memset(dst + to, 0, (size_t)(all - to));
+        memset(job->upper ? dst : dst + to, 0, (size_t)(all - to + from));
     }
     return LNT_OK;
 }
@@ -58,7 +57,7 @@ static void mask_bytes(char *dst, const char *src, const char *mask, int64_t n)
 }
 
 /* Masks of up to NEAR bytes leave room in the first-level cache for what passes it. */
-enum { MASK = 16384, NEAR = 4096, FEW = 4 };
+enum { MASK = 10240, NEAR = 4096, FEW = 4 };
 
 /* Small matrices: what is kept of the first is a mask for all, several at a time. */
 static lnt_status trilu_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -92,7 +91,7 @@ static lnt_status run_trilu(lnt_kernel *k, const lnt_step *s)
     }
     const int64_t row = job.columns * job.size, matrix = row * job.rows,
                   matrices = lnt_extent(in, 0, in->rank - 2u);
-    if (matrix > 0 && matrix <= MASK / 2 && matrices >= FEW)
+    if (matrix > 0 && matrix <= MASK && matrices >= FEW)
         return lnt_parallel(k, matrices, lnt_grain(matrix), trilu_matrices, &job);
     return lnt_parallel(k, matrices * job.rows, lnt_grain(row), trilu_rows, &job);
 }
