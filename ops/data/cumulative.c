@@ -19,6 +19,7 @@ enum {
     FEW = 256,
     FEW_COLUMNS = 16,
     FEW_BYTES = 64 /* no vectors' worth */,
+    FEW_STRIPS = 256, /* bytes of a row beyond which it is read in one piece */
     SEQUENCES = 16,
     ABREAST = 4
 };
@@ -37,26 +38,43 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
-/* Sums of columns that fill vectors; how many columns those are, or more. The last ones begin early enough, but where
- * sums take the place of elements. */
+/* Sums of columns that fill vectors; how many columns those are, or more. As many as the registers hold go together,
+ * or one; the last ones begin early enough, but where sums take the place of elements. */
 #define CUMULATE_STRIPS(T)                                                                                   \
-    static int64_t sum_strips_##T(const walk *w, const void *src, void *dst)                                 \
+    static inline                                                                                            \
+        __attribute__((always_inline)) void some_strips_##T(const walk *w, const T *x, T *y, int some)       \
     {                                                                                                        \
         typedef T strip __attribute__((vector_size(16)));                                                    \
-        const int64_t lanes = sizeof(strip) / sizeof(T);                                                     \
-        const int64_t whole = w->columns & -lanes, last = w->columns - lanes;                                \
-        int64_t c = 0;                                                                                       \
-        for (; c < (dst == src || last < 0 ? whole : w->columns); c += lanes) {                              \
-            const T *x = (const T *)src + lnt_least(c, last);                                                \
-            T *y = (T *)dst + lnt_least(c, last);                                                            \
-            strip sum = w->exclusive ? (strip){0} : -(strip){0};                                             \
-            for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step) {                                 \
-                strip next;                                                                                  \
-                memcpy(&next, x, sizeof next);                                                               \
-                next += sum;                                                                                 \
-                memcpy(y, w->exclusive ? &sum : &next, sizeof sum);                                          \
-                sum = next;                                                                                  \
+        const int64_t lanes = sizeof(strip) / sizeof(T), first = w->exclusive;                               \
+        strip sum[ABREAST], next;                                                                            \
+        _Pragma("GCC unroll 4") for (int j = 0; j < some; j++)                                               \
+        {                                                                                                    \
+            sum[j] = first ? (strip){0} : -(strip){0};                                                       \
+            if (first)                                                                                       \
+                memcpy(y + j * lanes, &sum[j], sizeof next);                                                 \
+        }                                                                                                    \
+        y += first * w->step;                                                                                \
+        for (int64_t i = w->n - first; i > 0; i--, x += w->step, y += w->step) {                             \
+            _Pragma("GCC unroll 4") for (int j = 0; j < some; j++)                                           \
+            {                                                                                                \
+                memcpy(&next, x + j * lanes, sizeof next);                                                   \
+                sum[j] += next;                                                                              \
+                memcpy(y + j * lanes, &sum[j], sizeof next);                                                 \
             }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    static int64_t sum_strips_##T(const walk *w, const void *src, void *dst)                                 \
+    {                                                                                                        \
+        const int64_t lanes = 16 / sizeof(T), many = ABREAST * lanes, n = w->columns;                        \
+        const bool early = dst != src;                                                                       \
+        int64_t c = 0;                                                                                       \
+        for (; n >= many && c < (early ? n : n - many + 1); c += many) {                                     \
+            const int64_t at = lnt_least(c, n - many);                                                       \
+            some_strips_##T(w, (const T *)src + at, (T *)dst + at, ABREAST);                                 \
+        }                                                                                                    \
+        for (; n >= lanes && c < (early ? n : n - lanes + 1); c += lanes) {                                  \
+            const int64_t at = lnt_least(c, n - lanes);                                                      \
+            some_strips_##T(w, (const T *)src + at, (T *)dst + at, 1);                                       \
         }                                                                                                    \
         return c;                                                                                            \
     }
@@ -113,6 +131,7 @@ typedef struct cumulative_params {
     lnt_typed_fn loop;          /* a row of results and one of the input to the next row; or */
     const lnt_row_kernels *row; /* the same of floats */
     bool product, exclusive, reverse;
+    bool strips;   /* columns are run in vectors */
     int64_t start; /* an exclusive result of nothing, of the type */
 } cumulative_params;
 
@@ -183,7 +202,8 @@ static void cumulate_block(const cumulative_job *job, int64_t item)
     }
     const char *src = job->src + first * job->size;
     char *dst = job->dst + first * job->size;
-    if (job->inner > 1 && (w.columns >= FEW_COLUMNS || w.columns * job->size >= FEW_BYTES))
+    const int64_t few = p->strips ? FEW_STRIPS : FEW_BYTES;
+    if (job->inner > 1 && ((!p->strips && w.columns >= FEW_COLUMNS) || w.columns * job->size >= few))
         cumulate_rows(p, &w, job->size, src, dst);
     else
         p->run(&w, src, dst);
@@ -260,6 +280,7 @@ static lnt_status bind_cumulative(lnt_site *site, lnt_typed_row row)
     p->loop = dtype == LNT_FLOAT ? NULL : site->kernels->typed->loop[row][dtype];
     p->row = site->kernels->row;
     p->product = row == LNT_TYPED_Mul;
+    p->strips = !p->product && lnt_dtype_size(dtype) >= 4;
     p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
     p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
     run(&(walk){1, 0, 1, 1, true}, &p->start, &p->start);

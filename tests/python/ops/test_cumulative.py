@@ -10,7 +10,7 @@ from linnet_ctypes import check_every_level
 from small_int8 import element_type, model_of
 
 SHAPES = [([70, 45], 1), ([16, 1], 1), ([15, 33], 1), ([129, 16], 1), ([3, 50, 17], 1), ([40, 300], 0), ([2, 9, 5], 1), ([33], 0),
-          ([2, 3, 8, 19], -1), ([1, 700], 1), ([9, 1, 30], 1), ([3, 50, 7], 1), ([60, 13], 0)]
+          ([2, 3, 8, 19], -1), ([1, 700], 1), ([9, 1, 30], 1), ([3, 50, 7], 1), ([60, 13], 0), ([4, 20, 42], 1)]
 FLOATS = {np.float32: 1e-5, np.float64: 1e-13, np.float16: 2e-3}
 INTEGERS = [np.int8, np.uint16, np.int32, np.int64]
 
