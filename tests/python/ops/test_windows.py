@@ -242,6 +242,19 @@ def test_planes(tmp_path, kind, extents, kernel, strides, dilations, pads):
         check_every_level(tmp_path / "p.lnt", x, expected, name, rtol=1e-5, atol=1e-6)
 
 
+def check_beside_onnxruntime(tmp_path, nodes, x, weights, **tolerance):
+    """Nodes from x to y, whose value onnxruntime gives."""
+    graph = helper.make_graph(nodes, "windows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+    onnx.save(model, tmp_path / "w.onnx")
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
+    assert done.returncode == 0, done.stderr
+    check_every_level(tmp_path / "w.lnt", x, want, **tolerance)
+    return want
+
+
 @pytest.mark.parametrize("dims, features, kernel, more, then", [
     ([1, 1, 6000], 40, [10], {"strides": [5]}, None),  # more than one run of pixels
     ([2, 3, 35, 61], 21, [7, 7], {"strides": [2, 2], "pads": [3] * 4}, "Relu"),
@@ -258,27 +271,8 @@ def test_few_channels_to_planes(tmp_path, dims, features, kernel, more, then):
         ("w", (features, dims[1], *kernel)), ("b", (features,)), ("row", (1, 1, 1, 1)))]
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], **more),
              helper.make_node(then or "Identity", ["c", "row"] if then == "Add" else ["c"], ["y"])]
-    graph = helper.make_graph(nodes, "planes", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
-    proto = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
-    onnx.save(proto, tmp_path / "p.onnx")
-    want = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
-    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
-    assert done.returncode == 0, done.stderr
-    assert ("Relayout" in linnet("info", tmp_path / "p.lnt").stdout) == (want.shape[-1] < 16)
-    check_every_level(tmp_path / "p.lnt", x, want, rtol=1e-3, atol=1e-4)
-
-
-def check_beside_onnxruntime(tmp_path, nodes, x, weights, **tolerance):
-    """Nodes from x to y."""
-    graph = helper.make_graph(nodes, "windows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
-    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
-    onnx.save(model, tmp_path / "w.onnx")
-    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
-    done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
-    assert done.returncode == 0, done.stderr
-    check_every_level(tmp_path / "w.lnt", x, want, **tolerance)
+    want = check_beside_onnxruntime(tmp_path, nodes, x, weights, rtol=1e-3, atol=1e-4)
+    assert ("Relayout" in linnet("info", tmp_path / "w.lnt").stdout) == (want.shape[-1] < 16)
 
 
 @pytest.mark.parametrize("batch, rows, width, channels, kernel, stride, dilation", [
