@@ -7,6 +7,7 @@ import hashlib
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -44,12 +45,15 @@ CORES = {core.name: core for core in (
 
 
 def plugin(name):
-    """A counter of this folder, compiled."""
+    """A counter of this folder, compiled. Others may be asking for it at the same time: it takes its name when it is whole."""
     source, made = HERE / f"{name}.c", OUT / f"{name}.so"
     if not made.exists() or made.stat().st_mtime < max(p.stat().st_mtime for p in (source, *HERE.glob("*.h"))):
         OUT.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror",
-                        "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}", "-o", made, source], check=True)
+        with tempfile.TemporaryDirectory(dir=OUT) as scratch:
+            whole = pathlib.Path(scratch) / made.name
+            subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion",
+                            "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}", "-o", whole, source], check=True)
+            whole.replace(made)
     return made
 
 
