@@ -24,7 +24,7 @@ enum {
     A_VECTOR = 8,           /* floats */
     GROUP = 64,             /* planes that a list of taps is made for */
     FEW_PLANES = 8,         /* not worth a list */
-    GRAIN = 1 << 17,        /* products that are worth a slice of work */
+    GRAIN = 1 << 15,        /* products that are worth a slice of work */
     MOST_ROWS = 16,         /* of inputs that a row of outputs may be made of at once */
     FLOAT_INDICES = 1 << 24 /* floats hold them all */
 };
