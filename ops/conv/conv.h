@@ -133,6 +133,9 @@ enum {
     LNT_FOLD_LINE = 1 << 20
 };
 
+/* Is each output made of the input at its place? */
+bool lnt_has_one_tap(const lnt_window *w);
+
 /* Does each tap along x meet another stride phase (x modulo the stride), or is there one alone? */
 bool lnt_meets_phases(const lnt_window *w);
 

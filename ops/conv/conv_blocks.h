@@ -17,6 +17,7 @@ enum {
     LNT_POINTS_MAX         = 64,  /* channels and features of kernels of one tap */
     LNT_DEPTHWISE_LINES    = 64,  /* of the kernel, at most */
     LNT_PLANE_MIN          = 256, /* pixels of planes that are made of each other, */
+    LNT_PLANE_SCALED       = 48,  /* of one tap, */
     LNT_PLANE_LANES        = 12,  /* so many to 16 lanes, */
     LNT_PLANE_HALVES_LANES = 10,  /* and at strides above 1 so many, */
     LNT_PLANE_TAPS         = 4    /* by so many taps at most along an axis */

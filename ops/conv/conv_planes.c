@@ -3,11 +3,14 @@
  *
  * The lines that a band of rows reads are copied with their padding into scratch memory: at stride 2 pixels with an
  * even index, then those with an odd one, so that what vectors of outputs meet is side by side. Lines that are between
- * those of a kernel of one line are not copied. Planes are one thread's, in its caches. */
+ * those of a kernel of one line are not copied. Planes are one thread's, in its caches.
+ *
+ * Of one tap a plane is scaled where it lies, whatever its axes. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_kernels.h"
+#include "ops/elementwise/program_kernels.h"
 #include "ops/rows/row.h"
 
 #include <math.h>
@@ -17,8 +20,9 @@ typedef struct planes {
     lnt_conv g;
     lnt_store store;
     const lnt_conv_kernels *kernels;
-    const lnt_row_kernels *row; /* NULL but of one tap: planes are scaled */
-    int64_t count, bands; /* groups of all images; of a plane */
+    const lnt_row_kernels *row; /* of one tap, whose planes are scaled; or these are clamped, too */
+    lnt_instr_fn scale_clip;
+    int64_t count, bands; /* groups of all images, or planes; of each */
     int64_t band, line;   /* rows; floats of a line in scratch memory, */
     int64_t phase, lines; /* and of each phase of it; a channel has so many lines, */
     int64_t apart, step;  /* each so many of the image's behind the one before; lines from row to row */
@@ -86,10 +90,7 @@ static void make_rows(const planes_call *c, int64_t at, int64_t row, int64_t row
             plane.rows = (size_t)((rows - i + apart - 1) / apart);
             plane.c = c->y + ((at * p->g.features + f) * w->out[1] + row + i) * width;
             plane.bias = c->bias ? c->bias[feature] : 0;
-            if (p->row)
-                p->row->shift_scale(x, plane.c, rows * width, 0, *plane.w, plane.bias);
-            else
-                p->kernels->plane(&plane);
+            p->kernels->plane(&plane);
         }
 }
 
@@ -99,9 +100,9 @@ static void run_band(const planes_call *c, int64_t at, int64_t row, int64_t rows
     const lnt_window *w = &p->g.w;
     const int64_t lines = p->lines - (p->band - rows) * p->step;
     const float *x = c->x + at * p->g.channels * w->in[1] * w->in[2];
-    for (int64_t k = 0; k < p->g.channels && !p->row; k++, x += w->in[1] * w->in[2])
+    for (int64_t k = 0; k < p->g.channels; k++, x += w->in[1] * w->in[2])
         copy_lines(p, x, row * w->stride[1] - w->before[1], lines, scratch + k * p->lines * p->line);
-    make_rows(c, at, row, rows, p->row ? x + row * w->in[2] : scratch);
+    make_rows(c, at, row, rows, scratch);
 }
 
 static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -117,18 +118,61 @@ static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
+/* Where part `band` of a plane begins: at a whole vector. */
+static int64_t part_at(const planes *p, int64_t band)
+{
+    const int64_t pixels = lnt_volume(p->g.w.out);
+    return band < p->bands ? lnt_cut(pixels, p->bands, band) & -LNT_PANEL : pixels;
+}
+
+/* Of one tap: parts of planes. */
+static lnt_status scale_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const planes_call *c = arg;
+    const planes *p = c->p;
+    const int64_t pixels = lnt_volume(p->g.w.out), features = p->g.features;
+    (void)k, (void)thread;
+    for (; begin < end; begin++) {
+        const int64_t plane = begin / p->bands, first = part_at(p, begin % p->bands),
+                      n = part_at(p, begin % p->bands + 1) - first,
+                      feature = plane % (p->g.groups * features);
+        const float *x = c->x + plane / features * pixels + first, *w = c->w + feature,
+                    bias = c->bias ? c->bias[feature] : 0, limits[] = {p->store.low, p->store.high};
+        float *y = c->y + plane * pixels + first;
+        if (p->row)
+            p->row->shift_scale(x, y, n, 0, *w, bias);
+        else
+            p->scale_clip(&(lnt_instr_args){y, {x, w, &bias}, {1}, limits, n, .more = 0});
+    }
+    return LNT_OK;
+}
+
+/* work: multiply-adds of a band or part. */
+static lnt_status run_all(lnt_kernel *k, const lnt_step *s, lnt_task_fn run, int64_t work, void *scratch)
+{
+    const planes *p = s->params;
+    planes_call c = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), NULL, lnt_out(k, s, 0), scratch};
+    if (p->store.bias >= 0)
+        c.bias = lnt_in(k, s, (unsigned)p->store.bias);
+    LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run, &c));
+    const lnt_conv_images none = {.element = sizeof(float)};
+    return lnt_conv_finish(k, s, &none, p->store.program);
+}
+
 static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
 {
     const planes *p = s->params;
     LNT_ASSERT(k->threads * p->thread_bytes <= s->scratch_bytes && p->line >= p->g.w.in[2]);
-    planes_call c = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), NULL, lnt_out(k, s, 0), lnt_scratch(k, s)};
-    if (p->store.bias >= 0)
-        c.bias = lnt_in(k, s, (unsigned)p->store.bias);
-    memset(c.scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
+    void *scratch = lnt_scratch(k, s);
+    memset(scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
     const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel) * p->g.channels * p->g.features;
-    LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
-    const lnt_conv_images none = {.element = sizeof(float)};
-    return lnt_conv_finish(k, s, &none, p->store.program);
+    return run_all(k, s, run_bands, work, scratch);
+}
+
+static lnt_status run_scaled(lnt_kernel *k, const lnt_step *s)
+{
+    const planes *p = s->params;
+    return run_all(k, s, scale_parts, lnt_volume(p->g.w.out) / p->bands, NULL);
 }
 
 /* Lines in scratch memory; phases begin where vectors do, as loads of single lines are not shared. */
@@ -156,6 +200,16 @@ static bool plan_lines(const lnt_window *w, planes *p)
     return true;
 }
 
+static void bind_scaled(lnt_site *site, planes *p)
+{
+    p->scale_clip = site->kernels->program->instr[LNT_C_MUL_ADD_CLIP];
+    if (p->store.low == -INFINITY && p->store.high == INFINITY)
+        p->row = site->kernels->row;
+    p->bands = lnt_volume(p->g.w.out) / (2 * LNT_PLANE_BAND_PIXELS) + 1;
+    p->count = p->g.batch * p->g.groups * p->g.features;
+    site->step->run = run_scaled;
+}
+
 lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
@@ -164,6 +218,11 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
         return LNT_E_MEMORY;
     p->g = *g;
     p->kernels = site->kernels->conv;
+    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
+    if (g->channels == 1 && lnt_has_one_tap(w)) {
+        bind_scaled(site, p);
+        return LNT_OK;
+    }
     p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (g->channels * w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
     p->count = g->batch * g->groups;
@@ -174,10 +233,6 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
     p->step = w->stride[1] / p->apart;
     if (!plan_lines(w, p))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
-    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
-    if (!LNT_TRIMMED && g->channels * lnt_volume(w->kernel) == 1 && w->out[1] == w->in[1] &&
-        w->out[2] == w->in[2] && p->store.low == -INFINITY && p->store.high == INFINITY)
-        p->row = site->kernels->row, p->g.w.dilation[1] = 1;
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_planes;
     return LNT_OK;

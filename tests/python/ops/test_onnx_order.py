@@ -81,7 +81,8 @@ DEPTHWISE = [(5, (30, 47), (3, 3), {"pads": [1] * 4}, 1), (3, (17, 93), (5, 3), 
              (4, (64, 64), (7, 7), {}, 1), (6, (41, 16), (3, 3), {"pads": [2] * 4, "dilations": [2, 2]}, 1),
              (2, (33, 61), (4, 5), {"pads": [3, 1, 2, 4], "dilations": [3, 2]}, 1), (7, (300,), (31,), {"pads": [15, 15]}, 1),
              (3, (1000,), (3,), {"dilations": [9], "pads": [9, 9]}, 3), (2, (70, 129), (1, 9), {}, 1), (3, (129, 112), (1, 1), {}, 2),
-             (2, (20, 15), (19, 3), {"pads": [9, 1, 9, 1]}, 1), (1, (5, 4000), (2, 64), {}, 4)]
+             (2, (20, 15), (19, 3), {"pads": [9, 1, 9, 1]}, 1), (1, (5, 4000), (2, 64), {}, 4),
+             (5, (100, 3), (1, 1), {}, 1), (3, (7, 7), (1, 1), {}, 4), (6, (11, 13, 5), (1, 1, 1), {}, 1), (2, (131, 263), (1, 1), {}, 1)]
 
 
 def depthwise(case, bias=True, behind=(), batch=2, declared=None):
@@ -105,8 +106,9 @@ def test_planes_of_planes(tmp_path, case, bias, behind):
 
 
 @pytest.mark.parametrize("level", levels())
-def test_planes_at_every_level(tmp_path, level):
-    model, feeds = depthwise(DEPTHWISE[1])
+@pytest.mark.parametrize("case, behind", [(DEPTHWISE[1], ()), (DEPTHWISE[-2], ()), (DEPTHWISE[-2], ("Relu",))])
+def test_planes_at_every_level(tmp_path, case, behind, level):
+    model, feeds = depthwise(case, behind=behind)
     check_against_reference(tmp_path, model, feeds, "--max-rel", "2e-5", ways=[("--level", level)])
 
 
@@ -124,7 +126,7 @@ def test_a_kernel_too_large_for_any_memory_is_an_error(tmp_path):
     assert done.returncode == 2 and done.stderr.startswith("linnet run: ")
 
 
-@pytest.mark.parametrize("case", DEPTHWISE[:3])
+@pytest.mark.parametrize("case", DEPTHWISE[:3] + DEPTHWISE[-4:])
 def test_no_plane_is_brought_into_another_order(tmp_path, case):
     model, _ = depthwise(case)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
