@@ -25,7 +25,7 @@ static bool holds_least(const lnt_gvalue *v)
 static bool reads_plain(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
     lnt_conv_kind kind;
-    return i == 1 && lnt_makes_planes(g, n, &kind) && kind != LNT_CONV_PLANES &&
+    return i == 1 && !lnt_is_for_halves(g) && lnt_makes_planes(g, n, &kind) && kind != LNT_CONV_PLANES &&
            lnt_ginfo(g, n->in[0])->order == LNT_ORDER_PLAIN &&
            lnt_ginfo(g, n->out[0])->order == LNT_ORDER_PLAIN;
 }

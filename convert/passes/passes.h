@@ -40,6 +40,8 @@ LNT_PASS_LIST(X)
 
 /* Is n a convolution that makes planes of planes as well (storage_order.c)? How then. */
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind);
+/* Weights that become float16 are panels, which half arithmetic multiplies. */
+bool lnt_is_for_halves(const lnt_graph *g);
 
 /* Runs those that opt wants. */
 lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);

@@ -82,8 +82,7 @@ static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operan
            (lnt_conv_few_channels(lnt_ginfo(g, n->in[0])->dims[1]) || skips_pixels(g, n));
 }
 
-/* Weights that become float16 are panels, which half arithmetic multiplies. */
-static bool is_for_halves(const lnt_graph *g)
+bool lnt_is_for_halves(const lnt_graph *g)
 {
     return g->precision == LNT_PRECISION_FLOAT16 || g->precision == LNT_PRECISION_AUTO ||
            (g->precision == LNT_PRECISION_MODEL && g->model_halves == LNT_FLOAT16);
@@ -121,6 +120,14 @@ static bool has_long_rows(const lnt_conv *c)
     return row <= 0 || depth * lanes <= depth * lanes_of(c->features) + MOVED;
 }
 
+/* Halves are brought into order as they are cast, which more taps of planes are dearer than. */
+static bool is_each_in_order(const lnt_graph *g, const lnt_window *w)
+{
+    enum { TAPS = 9, SIDE_BY_SIDE = 3 };
+    return !lnt_is_for_halves(g) ||
+           (lnt_volume(w->kernel) * w->stride[2] <= TAPS && w->kernel[2] <= SIDE_BY_SIDE);
+}
+
 bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kind)
 {
     if (!lnt_is(n, Conv) && !lnt_is(n, ConvTranspose))
@@ -143,9 +150,9 @@ bool lnt_makes_planes(const lnt_graph *g, const lnt_gnode *n, lnt_conv_kind *kin
     lnt_conv_merge_axes(&c);
     *kind = lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false);
     switch (*kind) {
-    case LNT_CONV_EACH: return pixels > 0 && !is_for_halves(g); /* of open extents there may be few */
+    case LNT_CONV_EACH: return pixels > 0 && is_each_in_order(g, &c.w); /* of open extents there may be few */
     case LNT_CONV_MATRIX:
-        return (pixels < 0 || pixels >= LNT_PANEL) && !is_for_halves(g) && has_few_weights(&c, pixels);
+        return (pixels < 0 || pixels >= LNT_PANEL) && !lnt_is_for_halves(g) && has_few_weights(&c, pixels);
     case LNT_CONV_PLANES: return c.w.kernel[0] == 1 && has_long_rows(&c);
     default: return false;
     }
@@ -465,12 +472,32 @@ static bool wanted_in(const layouts *l, uint32_t value, unsigned order)
     return false;
 }
 
+/* Where nothing but this Cast, whose input has no order, makes value channels-last, for one reader: that one. */
+static uint32_t cast_of(const layouts *l, uint32_t value)
+{
+    const uint32_t p = l->producer[value], r = l->first_reader[value];
+    return p != NOWHERE && lnt_is(l->node[p], Cast) && !needs_order(l, l->node[p]->in[0]) &&
+                   l->reader[r].next == NOWHERE && !lnt_edit_is_output(&l->e, value)
+               ? p
+               : NOWHERE;
+}
+
 static bool reads_plain(const layouts *l, const lnt_gnode *n)
 {
     bool plain = true;
     for (unsigned k = 0; k < n->n_in; k++)
-        plain &= !needs_order(l, n->in[k]) || written_order(l, n->in[k]) == LNT_ORDER_PLAIN;
+        plain &= !needs_order(l, n->in[k]) || written_order(l, n->in[k]) == LNT_ORDER_PLAIN ||
+                 cast_of(l, n->in[k]) != NOWHERE;
     return plain;
+}
+
+static void make_plain(layouts *l, uint32_t i)
+{
+    const lnt_gnode *n = l->node[i];
+    l->label[i] = LNT_ORDER_PLAIN;
+    for (unsigned k = 0; k < n->n_in; k++)
+        if (needs_order(l, n->in[k]) && cast_of(l, n->in[k]) != NOWHERE)
+            l->label[cast_of(l, n->in[k])] = LNT_ORDER_PLAIN;
 }
 
 /* Convolutions that can make planes of planes do so where nobody reads them channels-last. */
@@ -484,7 +511,7 @@ static void settle_planes(layouts *l)
             !reads_plain(l, n) || wanted_in(l, n->out[0], LNT_ORDER_CHANNELS_LAST))
             continue;
         if (lnt_edit_is_output(&l->e, n->out[0]) || wanted_in(l, n->out[0], LNT_ORDER_PLAIN))
-            l->label[i] = LNT_ORDER_PLAIN;
+            make_plain(l, i);
     }
 }
 

@@ -315,10 +315,10 @@ static lnt_status bind_images(lnt_site *site)
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    if (LNT_HAS_PLAIN_CONV && !site->half && !site->in[1]->packed && site->out[0]->order == LNT_ORDER_PLAIN) {
+    if (LNT_HAS_PLAIN_CONV && !site->half && site->out[0]->order == LNT_ORDER_PLAIN) {
         /* planes, too, where one feature could be pixels */
         const lnt_conv_kind plain = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, false, false);
-        if (plain == LNT_CONV_MATRIX)
+        if (plain == LNT_CONV_MATRIX && !site->in[1]->packed)
             return lnt_conv_bind_matrix(site, &g);
         if (LNT_HAS_PLANES && plain == LNT_CONV_EACH && site->kernels->conv->plane)
             return lnt_conv_bind_planes(site, &g);

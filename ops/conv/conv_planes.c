@@ -28,6 +28,7 @@ typedef struct planes {
     int64_t apart, step;  /* each so many of the image's behind the one before; lines from row to row */
     size_t *tap;          /* where all taps stand, in floats */
     size_t thread_bytes;
+    const float *w; /* NULL where weights are not packed */
 } planes;
 
 typedef struct planes_call {
@@ -151,7 +152,9 @@ static lnt_status scale_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 static lnt_status run_all(lnt_kernel *k, const lnt_step *s, lnt_task_fn run, int64_t work, void *scratch)
 {
     const planes *p = s->params;
-    planes_call c = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), NULL, lnt_out(k, s, 0), scratch};
+    planes_call c = {p, lnt_in(k, s, 0), p->w, NULL, lnt_out(k, s, 0), scratch};
+    if (!c.w)
+        c.w = lnt_in(k, s, 1);
     if (p->store.bias >= 0)
         c.bias = lnt_in(k, s, (unsigned)p->store.bias);
     LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run, &c));
@@ -210,6 +213,21 @@ static void bind_scaled(lnt_site *site, planes *p)
     site->step->run = run_scaled;
 }
 
+/* Of files whose weights half arithmetic multiplies elsewhere. */
+static lnt_status unpack_weights(lnt_site *site, planes *p)
+{
+    const lnt_operand *o = site->in[1];
+    if (!o->packed)
+        return LNT_OK;
+    size_t bytes;
+    float *w = lnt_operand_bytes(o, &bytes) ? lnt_bump_alloc(site->memory, bytes, site->err) : NULL;
+    if (!w)
+        return LNT_E_MEMORY;
+    lnt_unpack(o->packed, LNT_FLOAT, o->data, w);
+    p->w = w;
+    return LNT_OK;
+}
+
 lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
@@ -218,6 +236,7 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
         return LNT_E_MEMORY;
     p->g = *g;
     p->kernels = site->kernels->conv;
+    LNT_TRY(unpack_weights(site, p));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
     if (g->channels == 1 && lnt_has_one_tap(w)) {
         bind_scaled(site, p);

@@ -37,12 +37,13 @@ def test_one_tap_along_the_last_axis(tmp_path, features, behind, attributes):
     check_against_reference(tmp_path, b.model("lines"), feeds, "--max-rel", "1e-5", ways=WAYS)
 
 
-@pytest.mark.parametrize("extents, kernel", [((1500,), (3,)), ((40, 40), (3, 3))])
-def test_halves_computed_in_float(tmp_path, extents, kernel):
+@pytest.mark.parametrize("channels", [4, 20])
+@pytest.mark.parametrize("extents, kernel", [((1500,), (3,)), ((40, 40), (3, 3)), ((30, 9), (1, 1)), ((40, 40), (5, 5))])
+def test_halves_computed_in_float(tmp_path, extents, kernel, channels):
     """Planes that are large enough are copied beside the widened operands."""
-    b, rng, shape = Builder(7), np.random.default_rng(7), [2, 4, *extents]
+    b, rng, shape = Builder(7), np.random.default_rng(7), [2, channels, *extents]
     x = b.input("x", TensorProto.FLOAT16, shape)
-    weights, bias = (b.constant(rng.standard_normal(dims).astype(np.float16)) for dims in ((4, 1, *kernel), (4,)))
-    b.output(b.op("Conv", x, weights, bias, group=4), "y", [None] * len(shape), TensorProto.FLOAT16)
+    weights, bias = (b.constant(rng.standard_normal(dims).astype(np.float16)) for dims in ((channels, 1, *kernel), (channels,)))
+    b.output(b.op("Conv", x, weights, bias, group=channels), "y", [None] * len(shape), TensorProto.FLOAT16)
     feeds = {"x": rng.standard_normal(shape).astype(np.float16)}
     check_against_reference(tmp_path, b.model("halves"), feeds, ways=WAYS)
