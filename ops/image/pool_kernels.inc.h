@@ -280,21 +280,22 @@ LNT_INLINE vf narrow_row(const lnt_window *w, const int32_t *tap, const float *x
             b = (__m512)pick((vf)b, (vf)_mm512_mask_loadu_ps(none, (__mmask16)(all_lanes >> VL), x + at + VL),
                              sums);
     }
-    vf all = (vf)none;
-    for (int64_t t = 0; t < w->kernel[2]; t++, tap += VL)
-        all = pick(all, (vf)_mm512_permutex2var_ps(a, (__m512i)vi_load(tap), b), sums);
+    vf all = (vf)_mm512_permutex2var_ps(a, (__m512i)vi_load(tap), b);
+    for (int64_t t = 1; t < w->kernel[2]; t++, tap += VL)
+        all = pick(all, (vf)_mm512_permutex2var_ps(a, (__m512i)vi_load(tap + VL), b), sums);
     return all;
 }
 
 static void narrow_planes(const lnt_window *w, const int32_t *lanes, const float *share, const float *x,
                           float *y, int64_t planes)
 {
-    const unsigned n = (unsigned)w->out[2];
-    for (int64_t plane = 0; plane < planes; plane++, x += w->in[1] * w->in[2]) {
-        int64_t at = -w->before[1] * w->in[2];
-        for (int64_t o = 0; o < w->out[1]; o++, y += n, at += w->stride[1] * w->in[2]) {
-            const vf all = share ? narrow_row(w, lanes, x, at, true) * v_load_n(share + o * n, n)
-                                 : narrow_row(w, lanes, x, at, false);
+    const lnt_window own = *w; /* out of reach of the stores, which may alias anything */
+    const unsigned n = (unsigned)own.out[2];
+    for (int64_t plane = 0; plane < planes; plane++, x += own.in[1] * own.in[2]) {
+        int64_t at = -own.before[1] * own.in[2];
+        for (int64_t o = 0; o < own.out[1]; o++, y += n, at += own.stride[1] * own.in[2]) {
+            const vf all = share ? narrow_row(&own, lanes, x, at, true) * v_load_n(share + o * n, n)
+                                 : narrow_row(&own, lanes, x, at, false);
             v_store_n(y, all, n);
         }
     }
