@@ -421,17 +421,57 @@ static void thin(const lnt_qthin *t)
 
 /* ---- planes ---- */
 
+enum { STEPS = 4 /* bytes from row to row, at most: a vector holds 16 rows' quads */ };
+
+/* The quads of 16 rows that are `step` bytes apart, 1 to STEPS, the first of which is at x: part l has 16 bytes
+ * from 4 * step * l on, of which it takes four quads. */
+static inline __attribute__((always_inline)) __m512i quads_of_neighbors(const uint8_t *x, int step)
+{
+    const __m512i lane = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),
+                  four = _mm512_set4_epi32(3, 2, 1, 0), by = _mm512_set1_epi32(step),
+                  parts = _mm512_add_epi32(_mm512_mullo_epi32(lane, by), four),
+                  bytes = _mm512_add_epi32(
+                      _mm512_mullo_epi32(_mm512_mullo_epi32(four, by), _mm512_set1_epi32(0x01010101)),
+                      _mm512_set1_epi32(0x03020100));
+    const __m512i all = _mm512_maskz_loadu_epi8(~(__mmask64)0 >> (15 * (STEPS - step)), x);
+    return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(parts, all), bytes);
+}
+
+/* The bytes from row to row of 16, where those are the same and at most STEPS; else 0. */
+static inline __attribute__((always_inline)) int step_of(const uint8_t *const *a)
+{
+    const int64_t step = (int64_t)((uintptr_t)a[1] - (uintptr_t)a[0]);
+    const __m512i by = _mm512_set1_epi64(step), eight = _mm512_slli_epi64(by, 3),
+                  rows = _mm512_sub_epi64(_mm512_loadu_si512(a), _mm512_set1_epi64((int64_t)(uintptr_t)a[0])),
+                  more = _mm512_sub_epi64(_mm512_loadu_si512(a + 8),
+                                          _mm512_set1_epi64((int64_t)(uintptr_t)a[0])),
+                  want = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), by);
+    const unsigned other =
+        _mm512_cmpneq_epi64_mask(rows, want) | _mm512_cmpneq_epi64_mask(more, _mm512_add_epi64(want, eight));
+    return !other && step >= 1 && step <= STEPS ? (int)step : 0;
+}
+
 /* Quads of the rows, side by side; the last row fills the last 16. */
 static void gather_quads(const lnt_qplanes *t, int32_t (*to)[LNT_QPLANE_ROWS])
 {
-    const unsigned whole = (t->rows + LNT_QPANEL - 1) / LNT_QPANEL * LNT_QPANEL;
-    const uint8_t *a[LNT_QPLANE_ROWS];
-    for (unsigned r = 0; r < whole; r++)
-        a[r] = t->a[r < t->rows ? r : t->rows - 1];
-    for (int64_t tap = 0; tap < t->taps; tap++)
-        for (ptrdiff_t at = t->tap_offset[tap], end = at + 4 * t->quads; at < end; at += 4, to++)
-            for (unsigned r = 0; r < whole; r++)
-                memcpy(&(*to)[r], a[r] + at, sizeof(int32_t));
+    for (unsigned r = 0; r < t->rows; r += LNT_QPANEL) {
+        const uint8_t *const *a = t->a + r, *filled[LNT_QPANEL];
+        if (t->rows - r < LNT_QPANEL) {
+            for (unsigned i = 0; i < LNT_QPANEL; i++)
+                filled[i] = t->a[lnt_least(r + i, t->rows - 1)];
+            a = filled;
+        }
+        const int step = step_of(a);
+        int32_t *quads = to[0] + r;
+        for (int64_t tap = 0; tap < t->taps; tap++)
+            for (ptrdiff_t at = t->tap_offset[tap], end = at + 4 * t->quads; at < end;
+                 at += 4, quads += LNT_QPLANE_ROWS)
+                if (step)
+                    _mm512_storeu_si512(quads, quads_of_neighbors(a[0] + at, step));
+                else
+                    for (unsigned i = 0; i < LNT_QPANEL; i++)
+                        memcpy(quads + i, a[i] + at, sizeof *quads);
+    }
 }
 
 enum { TOGETHER = 4 /* columns */, VECTORS = LNT_QPLANE_ROWS / LNT_QPANEL };

@@ -184,7 +184,9 @@ def image_sums(x, w, groups, stride, dilation, pad):
 @pytest.mark.parametrize("image, kernel, groups, stride, dilation, pad", [
     ((1, 1, 64, 64), (16, 1, 3, 3), 1, 1, 1, 1), ((2, 3, 21, 13), (33, 3, 3, 3), 1, 2, 1, 1), ((1, 3, 12, 20), (96, 3, 4, 4), 1, 4, 1, 0),
     ((2, 60, 5, 13), (62, 60, 1, 1), 1, 1, 1, 0), ((1, 64, 4, 4), (36, 16, 1, 1), 4, 1, 1, 0), ((3, 2, 9, 17), (19, 2, 2, 2), 1, 1, 3, 2),
-    ((1, 128, 8, 8), (64, 128, 1, 1), 1, 1, 1, 0), ((1, 8, 3, 5), (40, 8, 3, 3), 1, 1, 1, 1)])
+    ((1, 128, 8, 8), (64, 128, 1, 1), 1, 1, 1, 0), ((1, 8, 3, 5), (40, 8, 3, 3), 1, 1, 1, 1),
+    ((1, 1, 50, 71), (16, 1, 5, 5), 1, 2, 1, 2), ((2, 3, 19, 37), (24, 3, 3, 3), 1, 1, 1, 1), ((1, 2, 40, 70), (20, 2, 3, 3), 1, 2, 1, 0),
+    ((1, 1, 70, 90), (32, 1, 4, 4), 1, 4, 2, 1)])
 def test_images_are_exact(a, b, image, kernel, groups, stride, dilation, pad):
     """Few elements to a pixel's sum, that are computed by planes, and some more; zero points of each filter."""
     rng, linnet = np.random.default_rng(8), import_package()
