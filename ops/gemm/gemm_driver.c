@@ -14,6 +14,7 @@
 #include "base/lnt_assert.h"
 #include "formats/panel_row.h"
 #include "ops/half_kernels.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
 #include <math.h>
@@ -791,16 +792,26 @@ typedef struct pack_call {
 /* Rows of a few panels at a time, which are lines side by side: those of one would be a page each. */
 static void pack_matrices(const lnt_kernel *k, const pack_call *c, int64_t begin, int64_t end)
 {
-    enum { TOGETHER = 4 };
+    enum { TOGETHER = LNT_PACK_PANELS };
     const int64_t K = c->p->K, N = c->p->N, across = divide_up(N, LNT_PANEL);
     const bool turned = c->p->source == LNT_SOURCE_NK;
     const int64_t row = turned ? 1 : N, column = turned ? K : 1;
+    const bool bytes = LNT_PACKS_BYTES && lnt_packed_is_int8(c->p);
+    const int64_t panel_bytes = bytes ? (int64_t)lnt_packed_panel_bytes(c->p) : 0;
+    char *const to = c->dst;
+    int32_t *const sums = bytes ? (int32_t *)(void *)(to + lnt_packed_sums_at(c->p)) : NULL;
     for (int64_t n; K > 0 && begin < end; begin += n) {
         const int64_t panel = begin % across, first = panel * LNT_PANEL;
         n = lnt_least(lnt_least(across - panel, end - begin), TOGETHER);
-        pack_panels(k, (size_t)row, (size_t)column,
-                    (const float *)c->src + begin / across * K * N + first * column, (size_t)K,
-                    (size_t)lnt_least(n * LNT_PANEL, N - first), (float *)c->dst + begin * K * LNT_PANEL);
+        const int64_t from = begin / across * K * N + first * column;
+        const size_t columns = (size_t)lnt_least(n * LNT_PANEL, N - first);
+        if (bytes)
+            k->kernels->int8->pack((const uint8_t *)c->src + from, (size_t)N, (size_t)K, columns,
+                                   c->type == LNT_UINT8 ? 0x80 : 0, (int8_t *)to + begin * panel_bytes,
+                                   sums + begin * LNT_QPANEL);
+        else
+            pack_panels(k, (size_t)row, (size_t)column, (const float *)c->src + from, (size_t)K, columns,
+                        (float *)c->dst + begin * K * LNT_PANEL);
     }
 }
 
@@ -808,7 +819,9 @@ static lnt_status pack_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 {
     (void)thread;
     const pack_call *c = arg;
-    if (!LNT_TRIMMED && c->p->layout == LNT_LAYOUT_PANEL_F32 && c->p->source <= LNT_SOURCE_NK)
+    const bool bytes = LNT_PACKS_BYTES && c->p->layout == LNT_LAYOUT_PANEL_I8 &&
+                       c->p->source == LNT_SOURCE_KN && k->kernels->int8->pack;
+    if (bytes || (!LNT_TRIMMED && c->p->layout == LNT_LAYOUT_PANEL_F32 && c->p->source <= LNT_SOURCE_NK))
         pack_matrices(k, c, begin, end);
     else
         lnt_pack_panels(c->p, c->type, c->src, c->dst, (size_t)begin, (size_t)end);

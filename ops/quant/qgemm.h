@@ -80,19 +80,18 @@ static inline size_t lnt_qresult_bytes(lnt_qresult r)
     return r == LNT_QRESULT_INT8 ? 1 : 4;
 }
 
-/* A product whose results are integers, of rows of at most LNT_QTHIN bytes that follow one another without padding.
- * With the columns' zeros
+/* A product whose results are integers, of rows of at most LNT_QTHIN bytes that follow one another without padding:
  *
- *     y[r * ld + n] = acc_bias[n] + sum over k of (a[r * depth + k] ^ flip) * (panel's weight k of n - zeros[n])
- */
+ *     y[r * ld + n] = sum over k of ((a[r * depth + k] ^ flip) - zero) * (panel's weight k of n - zeros[n]) */
 typedef struct lnt_qthin {
     const uint8_t *a;
     size_t rows, depth, columns, ld;
     const int8_t *panels; /* of all columns */
-    const int32_t *acc_bias, *zeros;
+    const int32_t *sums, *zeros; /* of the columns, readable up to 16 */
+    int32_t zero;
     int32_t *y;
     uint8_t flip;
-    bool has_zeros; /* they are not all 0 */
+    bool has_zeros; /* of the columns; they are not all 0 */
 } lnt_qthin;
 
 enum { LNT_QTHIN = 128 };

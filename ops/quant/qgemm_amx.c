@@ -367,14 +367,20 @@ static size_t least(size_t a, size_t b)
  * `ones` add. */
 typedef struct thin_zeros {
     _Alignas(CHUNK) int8_t zeros[PANEL_BYTES], ones[PANEL_BYTES];
+    _Alignas(CHUNK) int32_t start[LNT_QPANEL]; /* of all rows' sums */
     bool has_ones;
 } thin_zeros;
 
-static void find_zeros(const int32_t *zeros, size_t depth, thin_zeros *to)
+/* Of the panel from column n on, `depth` elements of it. */
+static void find_zeros(const lnt_qthin *t, size_t n, size_t depth, thin_zeros *to)
 {
     const __m512i first = _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0);
-    const __m512i negative =
-        _mm512_sub_epi8(_mm512_setzero_si512(), _mm512_shuffle_epi8(_mm512_loadu_si512(zeros), first));
+    const __m512i zeros = t->has_zeros ? _mm512_loadu_si512(t->zeros + n) : _mm512_setzero_si512();
+    const __m512i taken = _mm512_mullo_epi32(_mm512_set1_epi32((int32_t)t->depth), zeros);
+    _mm512_store_si512(to->start,
+                       _mm512_mullo_epi32(_mm512_set1_epi32(t->zero),
+                                          _mm512_sub_epi32(taken, _mm512_loadu_si512(t->sums + n))));
+    const __m512i negative = _mm512_sub_epi8(_mm512_setzero_si512(), _mm512_shuffle_epi8(zeros, first));
     const __mmask64 most = _mm512_cmpeq_epi8_mask(negative, _mm512_set1_epi8(INT8_MIN));
     __m512i ones = _mm512_maskz_set1_epi8(most, 1), rest = _mm512_sub_epi8(negative, ones);
     to->has_ones = most != 0;
@@ -401,14 +407,13 @@ static void shape_thin(unsigned rows, unsigned quads, unsigned columns)
  * early enough to be as many as others, and are read from a copy: behind them may be nothing. */
 static void thin_panel(const lnt_qthin *t, size_t begin, size_t end, size_t k, size_t n)
 {
-    const size_t step = t->columns * sizeof *t->y, quads = (t->depth + 3) / 4,
-                 depth = least(t->depth - k, CHUNK);
+    const size_t step = t->ld * sizeof *t->y, quads = (t->depth + 3) / 4, depth = least(t->depth - k, CHUNK);
     const unsigned rows = (unsigned)least(t->rows, ROWS);
     const __mmask64 bytes = ~(__mmask64)0 >> (CHUNK - depth);
     const __m512i flip = _mm512_set1_epi8((char)t->flip);
     _Alignas(CHUNK) uint8_t copy[ROWS * CHUNK];
     thin_zeros z;
-    find_zeros(t->zeros + n, depth, &z);
+    find_zeros(t, n, depth, &z);
     _tile_loadd(THIN_B, t->panels + n * 4 * quads + k * LNT_QPANEL, CHUNK);
     _tile_loadd(THIN_ZEROS, z.zeros, CHUNK);
     _tile_loadd(THIN_ONES, z.ones, CHUNK);
@@ -416,7 +421,7 @@ static void thin_panel(const lnt_qthin *t, size_t begin, size_t end, size_t k, s
         const bool ends = row + ROWS > t->rows || (row + ROWS == t->rows && depth % 4);
         const size_t first = ends ? t->rows - rows : row;
         const uint8_t *a = t->a + first * t->depth + k;
-        int32_t *y = t->y + first * t->columns + n;
+        int32_t *y = t->y + first * t->ld + n;
         size_t a_step = t->depth;
         if (ends || t->flip) {
             for (unsigned r = 0; r < rows; r++) {
@@ -431,7 +436,7 @@ static void thin_panel(const lnt_qthin *t, size_t begin, size_t end, size_t k, s
             _mm_prefetch((const char *)y + (ROWS + r) * step, _MM_HINT_T0);
         _tile_loadd(THIN_A, a, a_step);
         if (k == 0)
-            _tile_loadd(THIN_SUMS, t->acc_bias + n, 0);
+            _tile_loadd(THIN_SUMS, z.start, 0);
         else
             _tile_loadd(THIN_SUMS, y, step);
         _tile_dpbusd(THIN_SUMS, THIN_A, THIN_B);

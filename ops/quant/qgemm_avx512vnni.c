@@ -372,7 +372,7 @@ static void thin_rows(const lnt_qthin *t, lnt_qproduct *p, lnt_integer_tile *to)
         p->panel[0] = t->panels + n / LNT_QPANEL * panel_bytes;
         p->panel[1] = p->panel[0] + panel_bytes;
         to->columns = (unsigned)(t->columns - n);
-        to->acc_bias = t->acc_bias + n;
+        to->acc_bias = t->sums + n;
         to->zeros = t->zeros + n;
         to->y = y + n;
         few_by_few(p, to, 0);
@@ -389,7 +389,8 @@ static void thin(const lnt_qthin *t)
     int64_t out[SOME];
     int32_t sums[SOME];
     lnt_qproduct p = {.tap_offset = lnt_qone_run, .taps = 1, .quads = (int64_t)bytes / 4};
-    lnt_integer_tile to = {.out = out, .times = 1};
+    lnt_integer_tile to = {.out = out, .times = (int32_t)(0 - (uint32_t)t->zero)};
+    const int32_t taken = (int32_t)((uint32_t)t->depth * (uint32_t)t->zero);
     for (size_t r = 0; r < SOME; r++)
         out[r] = (int64_t)(r * t->ld);
     const size_t most = t->ld % ALIKE == 0 ? STREAMS : SOME;
@@ -400,7 +401,7 @@ static void thin(const lnt_qthin *t)
             lnt_qflip_rows(from, (int64_t)rows, (int64_t)t->depth, t->flip, copy);
         from = direct ? from : copy;
         if (t->has_zeros)
-            lnt_int8_avx512.sum_rows(from, (int64_t)bytes, (unsigned)rows, sums);
+            lnt_int8_avx512.sum_rows(from, (int64_t)bytes, (unsigned)rows, taken, sums);
         for (size_t r = 0; r < rows; r++)
             a[r] = from + r * bytes;
         for (; rows < FEW; rows++) { /* the last row as often as FEW want one */

@@ -3,6 +3,7 @@
  * of int32 in units of both scales. All accumulate exactly in int32 and differ in what goes in and comes out. */
 #include "base/checked.h"
 #include "ops/axes.h"
+#include "ops/copy.h"
 #include "ops/gemm/gemm_driver.h"
 #include "ops/gemm/gemm_store.h"
 #include "ops/quant/qgemm_driver.h"
@@ -32,20 +33,21 @@ static const operands family[] = {
 
 /* Parameters of B's columns in the order of the packed weights: [matrices][panels * 16]. */
 typedef struct columns {
-    int32_t *sums; /* of the column, minus K times its zero point */
-    int32_t *zero; /* as int8 */
-    int32_t *bias; /* of accumulators */
-    float *scale;  /* over that of the output */
-    bool zeros;    /* a zero point is not 0 */
+    const int32_t *sums; /* the packed weights' */
+    int32_t *zero;       /* as int8 */
+    int32_t *bias;       /* of accumulators; or NULL */
+    float *scale;        /* over that of the output */
+    bool zeros;          /* a zero point is not 0 */
 } columns;
 
-/* Requantization with A's scale and zero point: y = (acc + acc_bias - zero * sum of the row) * factor. */
+/* Requantization with A's scale and zero point: y = (acc + acc_bias - zero * (sum of the row - K times A's))
+ * factor. */
 typedef struct requant {
     int32_t *acc_bias;
     float *factor;
 } requant;
 
-enum { ARRAYS = 6 }; /* of columns and requant, 4 bytes an element */
+enum { ARRAYS = 5 }; /* of columns and requant, 4 bytes an element */
 
 typedef struct qmatmul {
     const operands *operands;
@@ -110,48 +112,40 @@ static float float_of(const qmatmul_job *j, unsigned which, int64_t i)
 
 static void place_columns(const qmatmul *p, void *memory, columns *c, requant *n)
 {
-    c->sums = memory;
-    c->zero = c->sums + p->n_columns;
-    c->bias = c->zero + p->n_columns;
-    c->scale = (float *)(c->bias + p->n_columns);
-    n->acc_bias = (int32_t *)(c->scale + p->n_columns);
+    n->acc_bias = memory;
     n->factor = (float *)(n->acc_bias + p->n_columns);
-    memset(memory, 0, (size_t)p->n_columns * ARRAYS * sizeof(int32_t));
+    c->scale = n->factor + p->n_columns;
+    c->zero = (int32_t *)(c->scale + p->n_columns);
+    c->bias = p->operands->id == LNT_ID_QLinearGemm ? c->zero + p->n_columns : NULL;
 }
 
+static int32_t zero_of_column(const qmatmul_job *j, int64_t i)
+{
+    return int_of(j, j->p->operands->b_zero, i) - (j->p->b_signed ? 0 : 128);
+}
+
+/* Columns behind a matrix's last one, which fill its panel, are as that. */
 static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
 {
     const qmatmul *p = j->p;
     const operands *o = p->operands;
-    const int32_t *sums = (const int32_t *)(const void *)(packed + lnt_packed_sums_at(&p->record));
     const int64_t padded = p->plan.panels * LNT_QPANEL;
-    const bool sum_bias = o->id == LNT_ID_QLinearGemm;
-    const float y_scale = float_of(j, o->y_scale, 0);
-    const bool zeros = is_many(j, o->b_zero), scales = is_many(j, o->b_scale);
-    const columns own = *c; /* out of reach of the stores */
-    const bool alike = !zeros && !scales && !sum_bias;
-    int32_t zero = 0;
-    uint32_t taken = 0;
-    float scale = 1;
-    c->zeros = false;
-    for (int64_t at = 0, i = 0, n; i < p->record.groups * p->N; at += n, i += n) {
-        const int64_t column = i % p->N;
-        at += i > 0 && column == 0 ? padded - p->N : 0;
-        n = alike ? p->N - column : 1;
-        if (i == 0 || zeros) {
-            zero = int_of(j, o->b_zero, i) - (p->b_signed ? 0 : 128);
-            taken = (uint32_t)p->K * (uint32_t)zero;
-            c->zeros |= zero != 0;
-        }
-        if (i == 0 || scales)
-            scale = float_of(j, o->b_scale, i) / y_scale;
-        if (sum_bias)
-            own.bias[at] = int_of(j, o->bias, i);
-        for (int64_t end = at + n, to = at; to < end; to++) {
-            own.zero[to] = zero;
-            own.sums[to] = (int32_t)((uint32_t)sums[to] - taken);
-            own.scale[to] = scale;
-        }
+    const float y_scale = float_of(j, o->y_scale, 0), scale = float_of(j, o->b_scale, 0) / y_scale;
+    const int32_t zero = zero_of_column(j, 0);
+    c->sums = (const int32_t *)(const void *)(packed + p->plan.sums_at);
+    c->zeros = zero != 0;
+    if (!is_many(j, o->b_zero) && !is_many(j, o->b_scale) && !c->bias) {
+        lnt_fill(c->zero, p->n_columns, &zero, sizeof zero);
+        lnt_fill(c->scale, p->n_columns, &scale, sizeof scale);
+        return;
+    }
+    for (int64_t at = 0; at < p->n_columns; at++) {
+        const int64_t i = at / padded * p->N + lnt_least(at % padded, p->N - 1);
+        c->zero[at] = zero_of_column(j, i);
+        c->zeros |= c->zero[at] != 0;
+        c->scale[at] = float_of(j, o->b_scale, i) / y_scale;
+        if (c->bias)
+            c->bias[at] = int_of(j, o->bias, i);
     }
 }
 
@@ -174,7 +168,8 @@ static void fill_requant(const qmatmul_job *j, int64_t row, int64_t at, int64_t 
     const columns c = j->columns; /* out of reach of the stores, as is where they go */
     const requant own = *to;
     for (int64_t i = 0; i < n; i++) {
-        own.acc_bias[i] = (int32_t)((uint32_t)c.bias[at + i] - zero * (uint32_t)c.sums[at + i]);
+        own.acc_bias[i] =
+            (int32_t)((c.bias ? (uint32_t)c.bias[at + i] : 0) - zero * (uint32_t)c.sums[at + i]);
         own.factor[i] = scale * c.scale[at + i];
     }
 }
@@ -229,8 +224,13 @@ static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *s
         set->zero[i] = zero_of_row(j, row + i);
         set->scale[i] = scale_of_row(j, row + i);
     }
-    if (j->columns.zeros)
-        p->plan.int8->sum_rows(set->a[0], p->plan.row_bytes, set->n, set->sum);
+    if (!j->columns.zeros)
+        return;
+    const uint32_t K = (uint32_t)p->K;
+    p->plan.int8->sum_rows(set->a[0], p->plan.row_bytes, set->n,
+                           p->each_row ? 0 : (int32_t)(K * (uint32_t)set->zero[0]), set->sum);
+    for (unsigned i = 0; p->each_row && i < set->n; i++)
+        set->sum[i] = (int32_t)((uint32_t)set->sum[i] - K * (uint32_t)set->zero[i]);
 }
 
 /* Index of a panel's first parameter, and how many of its columns there are. */
@@ -417,7 +417,8 @@ static lnt_status run_thin_items(lnt_kernel *k, void *arg, int64_t begin, int64_
             .columns = (size_t)(by_rows ? p->N : lnt_least(n * THIN_WIDE, p->N - column)),
             .ld = (size_t)p->N,
             .panels = j->packed + first / LNT_QPANEL * panel_bytes,
-            .acc_bias = j->requant.acc_bias + first,
+            .sums = j->columns.sums + first,
+            .zero = zero_of_row(j, 0),
             .zeros = j->columns.zero + first,
             .has_zeros = j->columns.zeros,
             .y = (int32_t *)j->y + (product * p->plan.rows + row) * p->N + column,
@@ -475,7 +476,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
         job.requant.acc_bias = (int32_t *)(void *)(scratch + p->columns_at);
         job.requant.factor = (float *)(job.requant.acc_bias + p->n_columns);
     }
-    if (!p->all_known && !p->each_row && p->plan.requantize_of) /* floats take the columns' own */
+    if (!p->all_known && !p->each_row && !p->thin && p->plan.requantize_of) /* others take the columns' own */
         fill_requant(&job, 0, 0, p->n_columns, &job.requant);
     if (LNT_QTILES_OF_INTEGERS && p->thin)
         return run_thin(k, &job);

@@ -73,6 +73,15 @@ typedef struct lnt_qpair {
     float a_ratio, b_ratio;
 } lnt_qpair;
 
+enum { LNT_PACK_PANELS = 4 };
+
+/* Has a level a kernel that packs bytes? */
+#if defined(__x86_64__)
+enum { LNT_PACKS_BYTES = true };
+#else
+enum { LNT_PACKS_BYTES = false };
+#endif
+
 /* Rows are n elements, element-aligned; n may be 0. */
 typedef struct lnt_int8_kernels {
     /* lnt_requantize of x / scale to int8 or uint8; dequantize: (x - zero) * scale */
@@ -80,8 +89,12 @@ typedef struct lnt_int8_kernels {
     void (*dequantize)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* of bytes, or where QLinearGlobalAveragePool may ask for it of int8 */
     int32_t (*sum)(const uint8_t *x, int64_t n, bool is_signed);
-    /* sums[i] = that of n bytes from x + i * n on */
-    void (*sum_rows)(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums);
+    /* sums[i] = that of n bytes from x + i * n on, less `minus` */
+    void (*sum_rows)(const uint8_t *x, int64_t n, unsigned rows, int32_t minus, int32_t *sums);
+    /* NULL, or up to LNT_PACK_PANELS * 16 columns of bytes, each more by `flip`, into panels from `to` on, and their
+     * sums. Rows are `step` apart. */
+    void (*pack)(const uint8_t *b, size_t step, size_t rows, size_t columns, uint8_t flip, int8_t *to,
+                 int32_t *sums);
     /* y = (acc - zero * sums - row * zeros) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_dequantized)(const lnt_dequantize_tile *tile);
     /* The others are NULL in trimmed libraries without operators that ask for them. */

@@ -388,11 +388,11 @@ LNT_INLINE void sum_quads(const uint8_t *x, unsigned n, int32_t *sums)
 }
 
 /* Rows of less than a vector are summed across their bounds, by quads. */
-static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums)
+static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t minus, int32_t *sums)
 {
     if (VL == 1 || n >= QUAD * VL || n < QUAD || n % QUAD) {
         for (unsigned i = 0; i < rows; i++)
-            sums[i] = sum_of(x + i * n, n, 0);
+            sums[i] = (int32_t)((uint32_t)sum_of(x + i * n, n, 0) - (uint32_t)minus);
         return;
     }
     const unsigned quads = (unsigned)n / QUAD, most = QUADS / quads;
@@ -405,7 +405,7 @@ static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums)
             int32_t total = at[0];
             for (unsigned q = 1; q < quads; q++)
                 total += at[q];
-            sums[i + r] = total;
+            sums[i + r] = (int32_t)((uint32_t)total - (uint32_t)minus);
         }
     }
 }
@@ -419,10 +419,15 @@ enum {
     COMBINES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
 };
 
+#ifndef PACK
+#define PACK NULL
+#endif
+
 const lnt_int8_kernels LNT_SIMD_NAME(lnt_int8) = {.quantize = quantize,
                                                   .dequantize = dequantize,
                                                   .sum = sum,
                                                   .sum_rows = sum_rows,
+                                                  .pack = PACK,
                                                   .store_dequantized = store_dequantized,
                                                   .store_integers = INTEGERS ? store_integers : NULL,
                                                   .store_requantized = REQUANTIZES ? store_requantized : NULL,

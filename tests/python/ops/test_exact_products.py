@@ -123,7 +123,8 @@ def test_short_rows_are_exact(a, b, rows, depth, columns):
 @pytest.mark.parametrize("a", [np.uint8, np.int8])
 @pytest.mark.parametrize("b", [np.uint8, np.int8])
 @pytest.mark.parametrize("rows, depth, columns", [(1, 4, 16), (5, 7, 33), (64, 101, 48), (30, 402, 17), (40, 1, 64), (2, 2000, 16),
-                                                  (9, 300, 3), (6, 3, 8), (20, 41, 29), (3, 130, 1), (7, 2, 70), (33, 6, 512)])
+                                                  (9, 300, 3), (6, 3, 8), (20, 41, 29), (3, 130, 1), (7, 2, 70), (33, 6, 512),
+                                                  (3, 9, 130), (9, 131, 65)])
 def test_weights_that_are_given_are_exact(a, b, rows, depth, columns):
     rng, linnet = np.random.default_rng(9), import_package()
     x, w = bytes_of(rng, a, rows, depth), bytes_of(rng, b, 2, depth, columns)
