@@ -797,21 +797,21 @@ static void pack_matrices(const lnt_kernel *k, const pack_call *c, int64_t begin
     const bool turned = c->p->source == LNT_SOURCE_NK;
     const int64_t row = turned ? 1 : N, column = turned ? K : 1;
     const bool bytes = LNT_PACKS_BYTES && lnt_packed_is_int8(c->p);
-    const int64_t panel_bytes = bytes ? (int64_t)lnt_packed_panel_bytes(c->p) : 0;
+    const int64_t size = bytes ? 1 : sizeof(float),
+                  panel_bytes = (bytes ? (K + 3) / 4 * 4 : K) * LNT_PANEL * size;
     char *const to = c->dst;
-    int32_t *const sums = bytes ? (int32_t *)(void *)(to + lnt_packed_sums_at(c->p)) : NULL;
+    int32_t *const sums = (int32_t *)(void *)(to + (bytes ? lnt_packed_sums_at(c->p) : 0));
     for (int64_t n; K > 0 && begin < end; begin += n) {
         const int64_t panel = begin % across, first = panel * LNT_PANEL;
         n = lnt_least(lnt_least(across - panel, end - begin), TOGETHER);
-        const int64_t from = begin / across * K * N + first * column;
+        const void *from = (const char *)c->src + (begin / across * K * N + first * column) * size;
+        void *panels = to + begin * panel_bytes;
         const size_t columns = (size_t)lnt_least(n * LNT_PANEL, N - first);
         if (bytes)
-            k->kernels->int8->pack((const uint8_t *)c->src + from, (size_t)N, (size_t)K, columns,
-                                   c->type == LNT_UINT8 ? 0x80 : 0, (int8_t *)to + begin * panel_bytes,
-                                   sums + begin * LNT_QPANEL);
+            k->kernels->int8->pack(from, (size_t)N, (size_t)K, columns, c->type == LNT_UINT8 ? 0x80 : 0,
+                                   panels, sums + begin * LNT_QPANEL);
         else
-            pack_panels(k, (size_t)row, (size_t)column, (const float *)c->src + from, (size_t)K, columns,
-                        (float *)c->dst + begin * K * LNT_PANEL);
+            pack_panels(k, (size_t)row, (size_t)column, from, (size_t)K, columns, panels);
     }
 }
 

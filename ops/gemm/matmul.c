@@ -298,6 +298,7 @@ enum {
     FEW_ROWS = 3,            /* for which B is read once, as it lies in memory */
     STRIP_MIN = 512,         /* columns worth an item, */
     STRIP_MAX = 4096,        /* and of sums that stay in the first-level cache */
+    OUTER_MIN = 256,         /* columns worth going row by row where each sum is one product */
     NEAR_FLOATS = 64 * 1024, /* of a B that is read from a cache, in any order */
     STREAMS = 16,            /* rows of a larger one, which are fetched ahead side by side; */
     STREAMS_ALIKE = 8,       /* fewer, if one set of the first-level cache has to hold them: */
@@ -323,6 +324,10 @@ static void sum_strip(const lnt_matmul *m, const float *a, const float *b, float
                 m->row->dot_rows(b + i * K, K, a + row * K, K, c + row * N + i, lnt_least(some, n - i));
         return;
     }
+    if (!LNT_TRIMMED && K == 1 && M == 1) {
+        m->row->shift_scale(b, c, n, 0, *a, 0);
+        return;
+    }
     for (int64_t row = 0; row < M; row++)
         memset(c + row * N, 0, (size_t)n * sizeof *c);
     for (int64_t k = 0; k < K; k += by)
@@ -330,14 +335,31 @@ static void sum_strip(const lnt_matmul *m, const float *a, const float *b, float
             m->row->add_scaled(c + row * N, b + k * N, N, a + row * K + k, lnt_least(by, K - k), n);
 }
 
+/* See lnt_matmul.outer. */
+static inline int64_t outer_of(const lnt_matmul *m)
+{
+    return LNT_TRIMMED ? 1 : m->outer;
+}
+
 static void run_strip(const strips_job *j, int64_t product, int64_t first, int64_t n)
 {
     const lnt_matmul *m = j->m;
     const lnt_matrices *p = &m->p;
-    float *c = j->c + product * p->M * p->N + first;
-    sum_strip(m, j->a + m->offset_a[product], j->b + m->offset_b[product] + first * (p->trans_b ? p->K : 1),
-              c, n);
-    for (int64_t row = 0; row < p->M; row++, c += p->N) {
+    const int64_t outer = outer_of(m), entry = outer > 1 ? product / outer : product,
+                  at = product - entry * outer;
+    const int64_t a_first = (int64_t)m->offset_a[entry] + at, c_first = product * p->M * p->N + first,
+                  b_first = (int64_t)m->offset_b[entry] + first * (p->trans_b ? p->K : 1);
+    if (LNT_TYPED_TAKES_ONE(LNT_DOUBLE) && !LNT_TRIMMED && m->scale) {
+        m->scale(&(lnt_typed_args){.out = (double *)(void *)j->c + c_first,
+                                   .in = {(const double *)(const void *)j->b + b_first,
+                                          (const double *)(const void *)j->a + a_first},
+                                   .n = n,
+                                   .one = true});
+        return;
+    }
+    float *c = j->c + c_first;
+    sum_strip(m, j->a + a_first, j->b + b_first, c, n);
+    for (int64_t row = at; row < at + p->M; row++, c += p->N) {
         const float *addend = m->has_c ? j->addend + row * m->stride_c[0] + first * m->stride_c[1] : NULL;
         if (p->alpha != 1.0f)
             m->row->shift_scale(c, c, n, 0, p->alpha, 0);
@@ -372,7 +394,7 @@ static lnt_status run_few_rows(lnt_kernel *k, const lnt_step *s)
                       .c = lnt_out(k, s, 0),
                       .strips = (m->p.N + STRIP_MIN - 1) / STRIP_MIN};
     const int64_t work = lnt_dim_mul(m->p.M * m->p.K, lnt_least(m->p.N, STRIP_MIN));
-    return lnt_parallel(k, m->batch * job.strips, lnt_grain(work), run_strips, &job);
+    return lnt_parallel(k, m->batch * outer_of(m) * job.strips, lnt_grain(work), run_strips, &job);
 }
 
 /* A times the only column of B are a row, that one, times A as it lies, transposed. */
@@ -385,7 +407,7 @@ static void swap_operands(lnt_matmul *m)
     m->b = 0;
     m->p.N = m->p.M;
     m->p.M = 1;
-    m->p.trans_b = !m->p.trans_a;
+    m->p.trans_b = !m->p.trans_a && (LNT_TRIMMED || m->p.K > 1);
     m->stride_c[1] = m->stride_c[0];
     m->stride_c[0] = 0;
 }
@@ -396,7 +418,7 @@ lnt_status lnt_bind_row_products(lnt_site *site, unsigned row, const lnt_matrice
     size_t *offsets = m ? lnt_bump_alloc(site->memory, 2 * (size_t)batch * sizeof *offsets, site->err) : NULL;
     if (!offsets)
         return LNT_E_MEMORY;
-    *m = (lnt_matmul){.p = *p, .a = row, .b = !row, .batch = batch, .row = site->kernels->row};
+    *m = (lnt_matmul){.p = *p, .a = row, .b = !row, .batch = batch, .row = site->kernels->row, .outer = 1};
     m->offset_a = offsets;
     m->offset_b = offsets + batch;
     for (int64_t i = 0; i < batch; i++) {
@@ -425,6 +447,26 @@ static bool has_few_rows(const lnt_site *site, const lnt_matmul *m)
     const lnt_matrices *p = &m->p;
     const bool near = p->N % LNT_PANEL == 0 && lnt_dim_mul(p->K, p->N) <= NEAR_FLOATS;
     return p->M <= FEW_ROWS && (p->M == 1 || !p->trans_a) && (p->trans_b ? sums_along(site, p->K) : !near);
+}
+
+/* Where each element of long rows is one product, rows are products of their own; else false. */
+static __attribute__((noinline)) bool split_rows(lnt_matmul *m)
+{
+    if (LNT_TRIMMED || m->p.K != 1 || m->p.N < OUTER_MIN || (m->has_c && m->stride_c[1]))
+        return false;
+    m->outer = m->p.M;
+    m->p.M = 1;
+    return true;
+}
+
+bool lnt_bind_outer_double(lnt_site *site, lnt_matmul *m)
+{
+    if (!LNT_TYPED_TAKES_ONE(LNT_DOUBLE) || site->in[0]->dtype != LNT_DOUBLE || m->has_c ||
+        m->p.alpha != 1.0f || !split_rows(m))
+        return false;
+    m->scale = site->kernels->typed->loop[LNT_TYPED_Mul][LNT_DOUBLE];
+    site->step->run = run_few_rows;
+    return true;
 }
 
 /* Chooses where B is read from; *bytes grows by the scratch memory for it. */
@@ -522,6 +564,11 @@ lnt_status lnt_matmul_begin(lnt_site *site, lnt_matmul **out)
         return LNT_E_MEMORY;
     m->p = matrices_of(site->node, site->in[0], site->in[1]);
     m->b = 1;
+    if (!LNT_TRIMMED) { /* a column lies like a row */
+        m->p.trans_a &= m->p.K != 1;
+        m->p.trans_b &= m->p.K != 1;
+        m->outer = 1;
+    }
     LNT_TRY(bind_batch(site, m));
     find_c(site, m);
     return LNT_OK;
@@ -567,7 +614,7 @@ static lnt_status bind_product(lnt_site *site)
     lnt_matmul *m;
     LNT_TRY(lnt_matmul_begin(site, &m));
     const bool column = m->p.N == 1;
-    if (takes_strips(site) && (column || has_few_rows(site, m))) {
+    if (takes_strips(site) && (column || split_rows(m) || has_few_rows(site, m))) {
         lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
         if (column)
             swap_operands(m);

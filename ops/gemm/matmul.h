@@ -3,6 +3,7 @@
 #define LNT_OPS_GEMM_MATMUL_H
 
 #include "ops/copy.h"
+#include "ops/elementwise/typed_kernels.h"
 #include "ops/gemm/gemm_driver.h"
 #include "ops/gemm/gemm_store.h"
 #include "ops/rows/row.h"
@@ -34,6 +35,8 @@ typedef struct lnt_matmul {
     lnt_store store;
     lnt_copy transpose;         /* of A, where it is transposed */
     const lnt_row_kernels *row; /* of a few rows times a B that is not packed */
+    int64_t outer; /* so many rows are products of their own, of one element each with the same B; else 1 */
+    lnt_typed_fn scale; /* of these, where they are double; or NULL */
     lnt_gemm_plan plan;
 } lnt_matmul;
 
@@ -49,6 +52,9 @@ lnt_status lnt_matmul_run(lnt_kernel *k, const lnt_step *s);
 
 /* A batch of rows, input `row` of the node, each times a matrix of floats that is the other input's and not packed. */
 lnt_status lnt_bind_row_products(lnt_site *site, unsigned row, const lnt_matrices *p, int64_t batch);
+
+/* Of doubles, with offsets of B in elements: if each sum is one product, and there is a kernel for such. */
+bool lnt_bind_outer_double(lnt_site *site, lnt_matmul *m);
 
 /* Products of double, int32, uint32, int64 and uint64 (matmul_number.c). */
 lnt_status lnt_bind_matmul_number(lnt_site *site);

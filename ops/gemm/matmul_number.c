@@ -82,8 +82,7 @@ static void pack_panel(const number_product *p, const char *b, int64_t columns, 
         memset(to, 0, (size_t)(n * to_row));
     for (int64_t e = 0; e < n; e++, b += row, to += to_row) {
         if (p->size == 8)
-            for (int64_t j = 0; j < columns; j++)
-                memcpy(to + j * 8, b + j * step, 8);
+            _Pragma("GCC unroll 2") for (int64_t j = 0; j < columns; j++) memcpy(to + j * 8, b + j * step, 8);
         else
             for (int64_t j = 0; j < columns; j++)
                 memcpy(to + j * 4, b + j * step, 4);
@@ -302,6 +301,8 @@ lnt_status lnt_bind_matmul_number(lnt_site *site)
     lnt_matmul *m;
     LNT_TRY(lnt_matmul_begin(site, &m));
     lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
+    if (!LNT_TRIMMED && lnt_bind_outer_double(site, m))
+        return LNT_OK;
     m->row_a = m->p.trans_a ? 1 : m->p.K;
     m->column_a = m->p.trans_a ? m->p.M : 1;
     m->row_b = m->p.trans_b ? 1 : m->p.N;

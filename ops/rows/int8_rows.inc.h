@@ -390,9 +390,10 @@ LNT_INLINE void sum_quads(const uint8_t *x, unsigned n, int32_t *sums)
 /* Rows of less than a vector are summed across their bounds, by quads. */
 static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t minus, int32_t *sums)
 {
+    const uint32_t less = (uint32_t)minus;
     if (VL == 1 || n >= QUAD * VL || n < QUAD || n % QUAD) {
         for (unsigned i = 0; i < rows; i++)
-            sums[i] = (int32_t)((uint32_t)sum_of(x + i * n, n, 0) - (uint32_t)minus);
+            sums[i] = (int32_t)((uint32_t)sum_of(x + i * n, n, 0) - less);
         return;
     }
     const unsigned quads = (unsigned)n / QUAD, most = QUADS / quads;
@@ -402,10 +403,10 @@ static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t minus, 
         some = rows - i < most ? rows - i : most;
         sum_quads(x, some * quads, of_quad);
         for (unsigned r = 0; r < some; r++, at += quads) {
-            int32_t total = at[0];
+            uint32_t total = (uint32_t)at[0] - less;
             for (unsigned q = 1; q < quads; q++)
-                total += at[q];
-            sums[i + r] = (int32_t)((uint32_t)total - (uint32_t)minus);
+                total += (uint32_t)at[q];
+            sums[i + r] = (int32_t)total;
         }
     }
 }

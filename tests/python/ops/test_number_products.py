@@ -36,7 +36,7 @@ def close(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.int64, np.uint32, np.uint64, np.float16])
 @pytest.mark.parametrize("m, k, n", [(1, 40, 7), (3, 129, 33), (4, 64, 64), (21, 57, 65), (50, 300, 16), (17, 1, 1), (2, 0, 5),
-                                     (199, 520, 37), (7, 1030, 9), (40, 600, 31), (20, 900, 5), (3, 2, 3)])
+                                     (199, 520, 37), (7, 1030, 9), (40, 600, 31), (20, 900, 5), (3, 2, 3), (70, 1, 300)])
 def test_matmul(tmp_path, dtype, m, k, n):
     x, b = numbers(dtype, m, k), numbers(dtype, k, n)
     with np.errstate(over="ignore"):
