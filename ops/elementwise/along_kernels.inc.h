@@ -1,7 +1,7 @@
 /* along_kernels.inc.h — rows of elements of one type down to an element each, for the table that typed_kernels.inc.h
  * defines. */
 
-#define ALONG_ARGS void *out, const void *in, int64_t rows, int64_t n
+#define ALONG_ARGS void *out, const void *in, int64_t rows, int64_t n, int64_t columns
 #define NOT_TWICE __attribute__((noinline)) /* what two functions call is not in both */
 
 /* Integers, of which the compiler makes vectors: a loop over a row that is any order of operations. From the first
@@ -10,6 +10,7 @@
     how static void head                                                                                     \
     {                                                                                                        \
         const type *p = in;                                                                                  \
+        (void)columns;                                                                                       \
         for (int64_t r = 0; r < rows; r++, p += n) {                                                         \
             type x = load(p[0]);                                                                             \
             for (int64_t i = first; i < n; i++) {                                                            \
@@ -37,10 +38,9 @@ typedef int64_t whole_vector __attribute__((vector_size(VECTOR_BYTES), aligned(8
         for (int64_t r = 0; r < rows; r++, p += n) {                                                         \
             const vector *v = (const vector *)p;                                                             \
             const int64_t whole = n / LANES;                                                                 \
-            type x = load_one(p[0]);                                                                         \
-            int64_t i = 1;                                                                                   \
+            int64_t i = 0;                                                                                   \
+            vector acc[VECTORS];                                                                             \
             if (whole >= VECTORS) {                                                                          \
-                vector acc[VECTORS];                                                                         \
                 _Pragma("GCC unroll 4") for (int j = 0; j < VECTORS; j++) acc[j] = load(v[j]);               \
                 for (i = VECTORS; i + VECTORS <= whole; i += VECTORS)                                        \
                     _Pragma("GCC unroll 4") for (int j = 0; j < VECTORS; j++) acc[j] =                       \
@@ -48,14 +48,16 @@ typedef int64_t whole_vector __attribute__((vector_size(VECTOR_BYTES), aligned(8
                 for (; i < whole; i++)                                                                       \
                     acc[0] = join(acc[0], load(v[i]));                                                       \
                 acc[0] = join(join(acc[0], acc[1]), join(acc[2], acc[3]));                                   \
-                x = acc[0][0];                                                                               \
-                for (int j = 1; j < LANES; j++)                                                              \
-                    x = join_one(x, acc[0][j]);                                                              \
                 i *= LANES;                                                                                  \
             }                                                                                                \
-            for (; i < n; i++)                                                                               \
-                x = join_one(x, load_one(p[i]));                                                             \
-            ((type *)out)[r] = load_one(x);                                                                  \
+            for (int64_t c = 0; c < columns; c++) {                                                          \
+                type x = i > 0 ? acc[0][c] : load_one(p[c]);                                                 \
+                for (int64_t j = columns; i > 0 && j < LANES; j += columns)                                  \
+                    x = join_one(x, acc[0][c + j]);                                                          \
+                for (int64_t j = i > 0 ? i : columns; j < n; j += columns)                                   \
+                    x = join_one(x, load_one(p[c + j]));                                                     \
+                ((type *)out)[r * columns + c] = load_one(x);                                                \
+            }                                                                                                \
         }                                                                                                    \
     }
 
@@ -72,9 +74,10 @@ ALONG_VECTORS(along_Mul_DOUBLE(ALONG_ARGS), double, real_vector, AS_IS, AS_IS, T
 #define SIGNED_REAL(x) (flip ? -(x) : (x))
 #define CHOICE(take, x, y) (((whole_vector)(y) & (take)) | ((whole_vector)(x) & ~(take)))
 #if defined(__AVX2__)
-/* Its instruction has the second one where either is NaN. */
-#define LARGER_REALS(x, y)                                                                                   \
-    ((real_vector)_mm256_blendv_pd(_mm256_max_pd(x, y), x, _mm256_cmp_pd(x, x, _CMP_UNORD_Q)))
+/* Its instruction has the second one where either is NaN; all bits set are one, too. */
+#define LARGER_REALS(x, y) ((real_vector)_mm256_or_pd(_mm256_max_pd(x, y), _mm256_cmp_pd(x, x, _CMP_UNORD_Q)))
+#elif defined(__SSE2__)
+#define LARGER_REALS(x, y) ((real_vector)_mm_or_pd(_mm_max_pd(x, y), _mm_cmpunord_pd(x, x)))
 #else
 #define LARGER_REALS(x, y) ((real_vector)CHOICE(((y) > (x)) | ((y) != (y)), x, y))
 #endif
@@ -94,7 +97,7 @@ LARGEST(int32_t, INT32)
 #define EXTREME(name, dtype, of, flip)                                                                       \
     static void along_##name##_##dtype(ALONG_ARGS)                                                           \
     {                                                                                                        \
-        largest_##of(out, in, rows, n, flip);                                                                \
+        largest_##of(out, in, rows, n, columns, flip);                                                       \
     }
 #define SUMS_INT8 RARE
 #define SUMS_INT16 RARE

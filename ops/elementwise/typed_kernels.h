@@ -83,8 +83,9 @@ typedef enum lnt_typed_row {
         LNT_TYPED_ROWS
 } lnt_typed_row;
 
-/* Rows of n > 0 elements, side by side, down to an element each. Of several NaNs any is the result. */
-typedef void (*lnt_along_fn)(void *out, const void *in, int64_t rows, int64_t n);
+/* Rows of n > 0 elements, side by side, down to an element each, NaN where any is. Those of doubles, and of 64-bit
+ * integers down to their largest or least, may be of pairs: columns is 2, n even, and each has its own result. */
+typedef void (*lnt_along_fn)(void *out, const void *in, int64_t rows, int64_t n, int64_t columns);
 
 /* Steps that casts are made of (ops/elementwise/cast.c), from_to, in bits; signs are named where they make a
  * difference, and odd is float with the last bit set where it is inexact ("round to odd"): halves of it are right.

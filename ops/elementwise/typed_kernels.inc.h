@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#if defined(__AVX__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 

@@ -164,7 +164,7 @@ static int64_t search_typed_row(const argmax *p, const char *x)
     _Alignas(16) char best[BLOCK * sizeof(int64_t)];
     uint8_t mask[BLOCK];
     int64_t at = 0;
-    p->typed->along[p->least ? LNT_ALONG_Min : LNT_ALONG_Max][p->dtype](best, x, 1, p->n);
+    p->typed->along[p->least ? LNT_ALONG_Min : LNT_ALONG_Max][p->dtype](best, x, 1, p->n, 1);
     if (p->dtype == LNT_DOUBLE)
         return find_double((const double *)(const void *)x, p->n, *(double *)(void *)best, p->last);
     lnt_fill(best + size, lnt_least(BLOCK, p->n) - 1, best, (size_t)size);

@@ -47,7 +47,7 @@ static void reduce_row(const lnt_reduce *p, const void *x, const double *minus, 
     for (int64_t i = 0; i < p->inner; i += step) {
         const int64_t n = lnt_least(step, p->inner - i);
         const void *from = prepare(p, lnt_element_at(x, p->dtype, i), n, minus, 1, buffer);
-        p->bring_down(more || i > 0 ? part : acc, from, 1, n);
+        p->bring_down(more || i > 0 ? part : acc, from, 1, n, 1);
         if (more || i > 0)
             join(p, acc, part, 1);
     }
@@ -86,7 +86,7 @@ static __attribute__((noinline)) void reduce_repeated(const lnt_reduce *p, const
     for (int64_t i = 0; i < size; i += BLOCK)
         reduce_block(&q, x, base + i, lnt_least(BLOCK, size - i), NULL, lnt_element_at(flat, p->wide, i));
     if (p->way == ALONG) {
-        p->bring_down(acc, flat, n, p->inner);
+        p->bring_down(acc, flat, n, p->inner, 1);
         return;
     }
     q = *p;
@@ -221,15 +221,16 @@ static lnt_status reduce_items(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-/* The usual case: one row for each output, as it is. */
+/* The usual case: one row for each output, as it is, or for a pair of them. */
 static lnt_status reduce_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lnt_reduce_job *j = arg;
     const lnt_reduce *p = j->p;
-    void *y = lnt_element_at(j->y, p->dtype, begin);
+    const int64_t n = p->inner * p->rows;
+    void *y = lnt_element_at(j->y, p->dtype, begin * p->columns);
     (void)k, (void)thread;
-    p->bring_down(y, lnt_element_at(j->x, p->dtype, begin * p->inner), end - begin, p->inner);
-    store(p, y, y, end - begin);
+    p->bring_down(y, lnt_element_at(j->x, p->dtype, begin * n), end - begin, n, p->columns);
+    store(p, y, y, (end - begin) * p->columns);
     return LNT_OK;
 }
 
@@ -263,10 +264,18 @@ void lnt_reduce_set_typed(lnt_reduce *p)
     set_of_nothing(p);
 }
 
+/* Are there two columns, which vectors hold next to each other? */
+static bool takes_pairs(const lnt_reduce *p)
+{
+    const bool extreme = p->kind == MAX || p->kind == MIN;
+    return !LNT_TRIMMED && p->columns == 2 &&
+           (p->dtype == LNT_DOUBLE || (extreme && lnt_dtype_size(p->dtype) == sizeof(int64_t)));
+}
+
 lnt_task_fn lnt_reduce_typed(const lnt_reduce *p)
 {
-    return p->count > 0 && p->count == p->inner && p->way == ALONG && p->dtype != LNT_BOOL &&
-                   !lnt_reduce_is_prepared(p)
-               ? reduce_rows
-               : reduce_items;
+    const bool whole =
+        p->way == ALONG ? p->count == p->inner : p->way == ACROSS && p->count == p->rows && takes_pairs(p);
+    return p->count > 0 && whole && p->dtype != LNT_BOOL && !lnt_reduce_is_prepared(p) ? reduce_rows
+                                                                                       : reduce_items;
 }

@@ -67,14 +67,14 @@ static double sum_exp(const softmax *p, const double *x, double *powers, int64_t
 {
     double sum;
     apply(p, LNT_TYPED_Exp, x, NULL, false, powers, n);
-    p->typed->along[LNT_ALONG_Add][LNT_DOUBLE](&sum, powers, 1, n);
+    p->typed->along[LNT_ALONG_Add][LNT_DOUBLE](&sum, powers, 1, n, 1);
     return sum;
 }
 
 static void soft_row(const softmax *p, const double *x, double *y)
 {
     double largest, sum = 0, powers[BLOCK];
-    p->typed->along[LNT_ALONG_Max][LNT_DOUBLE](&largest, x, 1, p->n);
+    p->typed->along[LNT_ALONG_Max][LNT_DOUBLE](&largest, x, 1, p->n, 1);
     of_one(p, LNT_TYPED_Sub, x, largest, y);
     if (p->kind == SOFTMAX) {
         of_one(p, LNT_TYPED_Mul, y, 1 / sum_exp(p, y, y, p->n), y);
