@@ -101,8 +101,8 @@ static find_fn find_of(lnt_dtype dtype)
 enum { TURNED_BYTES = 32 * 1024, FEW_COLUMNS = 4, APART = 4096 };
 
 /* Or so many, a multiple of 8, are looked at side by side, for few elements of each; of several images where they are
- * fewer than BESIDE. */
-enum { ABREAST = 32, ABREAST_OF_ONE = 256, BESIDE = 16, FEW_ELEMENTS = 32 };
+ * fewer than BESIDE. Where each may be put ahead of each, so are more of them, up to EXCHANGES. */
+enum { ABREAST = 32, ABREAST_OF_ONE = 256, BESIDE = 16, FEW_ELEMENTS = 32, EXCHANGES = 5120 };
 
 /* Has any level of this architecture insert_columns? */
 #ifdef __x86_64__
@@ -570,7 +570,7 @@ static bool is_abreast(const topk_params *p, int64_t rows)
                                : one ? 2 * ABREAST
                                      : 128 + 40 * p->k) &&
                       p->n * ABREAST * p->size <= TURNED_BYTES;
-    return p->k > 0 && p->k <= FEW_ELEMENTS && (p->inner >= BESIDE || fits);
+    return p->k > 0 && (p->k <= FEW_ELEMENTS || p->k <= EXCHANGES / p->n) && (p->inner >= BESIDE || fits);
 }
 
 lnt_status lnt_bind_top_k(lnt_site *site)

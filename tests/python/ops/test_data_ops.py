@@ -529,7 +529,7 @@ def test_scatter_of_long_rows(tmp_path, dtype, reduction, axis):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8, np.uint64])
-@pytest.mark.parametrize("n, k", [(100, 10), (40, 40), (3, 2), (900, 17), (5000, 3)])
+@pytest.mark.parametrize("n, k", [(100, 10), (100, 45), (40, 40), (70, 70), (3, 2), (900, 17), (5000, 3)])
 def test_top_k_of_columns(tmp_path, dtype, n, k):
     """Columns that are turned into rows, or are too long for that; whole blocks of them and what is left."""
     x = np.random.default_rng(n).integers(0, 120, (2, n, 21)).astype(dtype)
