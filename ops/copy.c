@@ -9,9 +9,10 @@
 #include <string.h>
 
 enum {
-    PIECE_BYTES = 16 * 1024, /* of one item of work */
-    SLICE_BYTES = 64 * 1024, /* least work of a thread */
-    TILE = 16                /* side of the squares a transpose is made of: a cache line of floats */
+    PIECE_BYTES = 16 * 1024,   /* of one item of work */
+    SLICE_BYTES = 64 * 1024,   /* least work of a thread */
+    ALONE_BYTES = 1024 * 1024, /* of one without others */
+    TILE = 16                  /* side of the squares a transpose is made of: a cache line of floats */
 };
 
 /* Is there room for what fewer models need? */
@@ -436,7 +437,7 @@ void lnt_repeat_each(void *dst, const void *src, int64_t src_step, int64_t rows,
 
 void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times)
 {
-    enum { MANY = 64, STORED = 2048, NEAR = 128 * 1024 };
+    enum { MANY = 64, STORED = 2048, LONG = 4096, NEAR = 128 * 1024 };
     const int64_t total = bytes * times;
     if (is_unit(bytes)) {
         lnt_fill(dst, times, src, (size_t)bytes);
@@ -446,7 +447,7 @@ void lnt_repeat_bytes(void *dst, const void *src, int64_t bytes, int64_t times)
         memcpy(dst, src, (size_t)bytes);
     for (int64_t done = bytes, n = bytes; done < total; done += n) {
         const bool waits = bytes >= MANY && done < STORED;
-        if (!waits && done < NEAR)
+        if (!waits && done < (bytes < LONG ? NEAR : 0))
             n = done;
         memcpy((char *)dst + done, waits ? src : dst, (size_t)lnt_least(n, total - done));
     }
@@ -718,16 +719,18 @@ static unsigned advance(const lnt_copy *c, cursor *w)
     return step_along(c, w, last - 1);
 }
 
-/* Items of a step along an axis whose other steps repeat it in one piece, while it is in the cache; 0: it is none. */
+/* Items of a step along an axis whose other steps repeat it in one piece, while it is in the cache; 0: it is none. Of
+ * long lines only what is in a near one: they are copied again as quickly. */
 static int64_t repeated_items(const lnt_copy *c, unsigned axis)
 {
-    enum { CACHED = 4 << 20 };
+    enum { CACHED = 4 << 20, OF_LINES = 128 << 20 };
     int64_t items = c->pieces, bytes = c->unit;
     if (c->src[axis] != 0 || c->kind == LNT_COPY_TRANSPOSE || axis + 2 >= c->rank)
         return 0;
     for (unsigned i = c->rank - 1; i > axis; bytes *= c->n[i--])
         items *= i + 1 < c->rank ? (c->n[i] + span(c, i) - 1) / span(c, i) : 1;
-    return c->dst[axis] == bytes && bytes <= CACHED ? items : 0;
+    const int64_t most = lnt_least(CACHED, SLICE_BYTES + OF_LINES / (c->n[c->rank - 1] * c->unit));
+    return c->dst[axis] == bytes && bytes <= most ? items : 0;
 }
 
 static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
@@ -923,15 +926,16 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             item += repeat_lines(c, &w, lnt_least(c->n[last - 2] - w.at[last - 2], end - item)) - 1;
         else
             copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
-        for (unsigned axis = advance(c, &w); ROOM && w.at[axis] == 1;) {
-            const int64_t each = repeated_items(c, axis), n_more = c->n[axis] - 1, more = each * n_more;
-            if (each == 0 || each > item + 1 - begin || more >= end - item)
+        for (unsigned axis = advance(c, &w); ROOM && w.at[axis] > 0;) {
+            const int64_t each = repeated_items(c, axis);
+            if (each == 0 || each > item + 1 - begin || each >= end - item)
                 break;
+            const int64_t more = lnt_least(c->n[axis] - w.at[axis], (end - item - 1) / each);
             char *const once = w.dst - c->dst[axis];
-            lnt_repeat_bytes(once, once, c->dst[axis], c->n[axis]);
-            item += more;
-            w.at[axis] = n_more;
-            w.dst = once + n_more * c->dst[axis];
+            lnt_repeat_bytes(once, once, c->dst[axis], more + 1);
+            item += each * more;
+            w.at[axis] += more - 1;
+            w.dst = once + more * c->dst[axis];
             axis = step_along(c, &w, axis);
         }
     }
@@ -961,7 +965,9 @@ lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void 
     if (!LNT_TRIMMED && c->by_columns && c->kind == LNT_COPY_TRANSPOSE && c->rank == 2 && k->threads > 1)
         return lnt_parallel(k, (c->n[1] + TILE - 1) / TILE, 1 + SLICE_BYTES / (c->n[0] * c->unit * TILE),
                             turn_columns, &job);
-    const int64_t slice = SLICE_BYTES / c->item_bytes, grain = slice ? slice : 1;
+    /* What is repeated is copied from its first place, if one slice has both. */
+    const int64_t slice = (!ROOM || k->threads > 1 ? SLICE_BYTES : ALONE_BYTES) / c->item_bytes,
+                  grain = slice ? slice : 1;
     const bool few = !c->of_images && c->items < 2 * grain;
     return lnt_parallel(k, c->items, few ? c->items : grain, copy_items, &job);
 }

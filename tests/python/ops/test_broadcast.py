@@ -73,7 +73,8 @@ def test_a_line(tmp_path, op, n):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("shape, repeats", [([2, 9, 16, 7], [4, 1, 2, 3]), ([5, 48, 1], [6, 1, 20]), ([3, 4, 70], [3, 5, 1]),
-                                            ([3, 700, 5], [4, 3, 2]), ([3, 900, 25], [2, 1, 3]), ([901, 100], [3, 4])])
+                                            ([3, 700, 5], [4, 3, 2]), ([3, 900, 25], [2, 1, 3]), ([901, 100], [3, 4]),
+                                            ([1, 10, 33], [60, 3, 2]), ([42, 4, 100], [1, 10, 3]), ([300, 33], [40, 2])])
 def test_tiles(tmp_path, shape, repeats, dtype):
     b = Builder(8)
     names, values = operands(b, [shape], [dtype])
