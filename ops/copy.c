@@ -729,8 +729,8 @@ static int64_t repeated_items(const lnt_copy *c, unsigned axis)
         return 0;
     for (unsigned i = c->rank - 1; i > axis; bytes *= c->n[i--])
         items *= i + 1 < c->rank ? (c->n[i] + span(c, i) - 1) / span(c, i) : 1;
-    const int64_t most = lnt_least(CACHED, SLICE_BYTES + OF_LINES / (c->n[c->rank - 1] * c->unit));
-    return c->dst[axis] == bytes && bytes <= most ? items : 0;
+    const bool cached = bytes <= CACHED && (bytes - SLICE_BYTES) * (c->n[c->rank - 1] * c->unit) <= OF_LINES;
+    return cached && c->dst[axis] == bytes ? items : 0;
 }
 
 static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
@@ -846,15 +846,15 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
         n -= done;
     }
 #endif
-    for (; rows > 0; rows--, dst += dst_step, src += src_step)
+    for (; rows > 0 && n > 0; rows--, dst += dst_step, src += src_step)
         copy_line(c, dst, src, n);
 }
 
-/* Is an item all repeats of a line, with others beside it? */
-static bool repeats_lines(const lnt_copy *c)
+/* Is an item all lines of an axis, with others beside it that are no repeats of it? */
+static bool has_all_lines(const lnt_copy *c)
 {
     const unsigned last = c->rank - 1;
-    return ROOM && last > 1 && c->kind == LNT_COPY_BYTES && c->src[last - 1] == 0 &&
+    return ROOM && last > 1 && c->kind != LNT_COPY_TRANSPOSE && c->src[last - 2] != 0 &&
            c->rows == c->n[last - 1] && c->pieces == 1;
 }
 
@@ -868,16 +868,16 @@ static void repeat_vectors(char *dst, const char *src, int64_t bytes, int64_t ti
 
 /* So many such items; the walk stands at the last of them then. What vectors hold too much of a short line lies in
  * lines to come. */
-static int64_t repeat_lines(const lnt_copy *c, cursor *w, int64_t items)
+static int64_t copy_all_lines(const lnt_copy *c, cursor *w, int64_t items)
 {
     const unsigned axis = c->rank - 3;
-    const int64_t bytes = c->n[axis + 2];
+    const int64_t n = c->n[axis + 2];
     const bool short_ones = repeats_vectors(c);
     for (int64_t i = 1;; i++) {
-        if (short_ones && (items - i) * bytes >= 16)
-            repeat_vectors(w->dst, w->src, bytes, c->rows);
+        if (short_ones && (items - i) * n >= 16)
+            repeat_vectors(w->dst, w->src, n, c->rows);
         else
-            copy_lines(c, w->dst, w->src, c->rows, bytes);
+            copy_lines(c, w->dst, w->src, c->rows, n);
         if (i == items)
             break;
         w->dst += c->dst[axis];
@@ -922,15 +922,17 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const char *src = w.src + first * c->src[last];
         if (c->kind == LNT_COPY_TRANSPOSE)
             transpose_tiles(k, c, &w, dst, src, n);
-        else if (repeats_lines(c))
-            item += repeat_lines(c, &w, lnt_least(c->n[last - 2] - w.at[last - 2], end - item)) - 1;
+        else if (has_all_lines(c))
+            item += copy_all_lines(c, &w, lnt_least(c->n[last - 2] - w.at[last - 2], end - item)) - 1;
         else
             copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
         for (unsigned axis = advance(c, &w); ROOM && w.at[axis] > 0;) {
             const int64_t each = repeated_items(c, axis);
             if (each == 0 || each > item + 1 - begin || each >= end - item)
                 break;
-            const int64_t more = lnt_least(c->n[axis] - w.at[axis], (end - item - 1) / each);
+            int64_t more = c->n[axis] - w.at[axis];
+            if (each * more >= end - item)
+                more = (end - item - 1) / each;
             char *const once = w.dst - c->dst[axis];
             lnt_repeat_bytes(once, once, c->dst[axis], more + 1);
             item += each * more;
