@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "ops/quant/qgemm.h"
 #include "ops/quant/qparams.h"
+#include "ops/rows/int8_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -230,18 +231,34 @@ static void judge_requantized(const bench *t, const question *q, const char *lev
             }
 }
 
-/* Weights that were packed so are what they were. */
-static void check_packing(bench *t, const lnt_packed *p, uint64_t seed, lnt_check_report *r)
+/* A few panels at a time, as matrices that are given are. */
+static void pack_by(const lnt_int8_kernels *kernels, bench *t)
 {
-    lnt_pack(p, t->type, t->weights, t->packed);
+    const lnt_packed *p = &t->record;
+    const int64_t panel_bytes = (int64_t)lnt_packed_panel_bytes(p);
+    int32_t *sums = (int32_t *)(void *)(t->packed + lnt_packed_sums_at(p));
+    memset(t->packed, 0x5a, sizeof t->packed);
+    for (int64_t n = 0; n < p->N; n += LNT_PACK_PANELS * LNT_QPANEL)
+        kernels->pack(t->weights + n, p->N, p->K, (size_t)lnt_least(p->N - n, LNT_PACK_PANELS * LNT_QPANEL),
+                      t->type == LNT_UINT8 ? 0x80 : 0, t->packed + n / LNT_QPANEL * panel_bytes, sums + n);
+}
+
+/* Weights that were packed so are what they were; by kernels, or NULL. */
+static void check_packing(bench *t, const lnt_packed *p, const lnt_int8_kernels *kernels, uint64_t seed,
+                          lnt_check_report *r)
+{
+    if (kernels && kernels->pack && p->source == LNT_SOURCE_KN)
+        pack_by(kernels, t);
+    else
+        lnt_pack(p, t->type, t->weights, t->packed);
     lnt_unpack(p, t->type, t->packed, t->back);
     if (memcmp(t->back, t->weights, (size_t)p->K * p->N) != 0)
         lnt_check_fail(r, "weights of %u taps and %u columns, layout %u, do not come back, seed %llu",
                        p->taps, p->N, p->layout, (unsigned long long)seed);
 }
 
-static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *level, uint64_t seed,
-                       uint64_t *random, lnt_check_report *r)
+static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const lnt_int8_kernels *int8,
+                       const char *level, uint64_t seed, uint64_t *random, lnt_check_report *r)
 {
     draw(t, random);
     lnt_packed lines = t->record;
@@ -250,8 +267,8 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
     memset(t->c, 0x5a, sizeof t->c);
     memset(t->y, 0x5a, sizeof t->y);
     if (lines.source == LNT_SOURCE_CONV && lines.taps > 1)
-        check_packing(t, &lines, seed, r);
-    check_packing(t, &t->record, seed, r);
+        check_packing(t, &lines, NULL, seed, r);
+    check_packing(t, &t->record, below(random, 2) ? int8 : NULL, seed, r);
     const question q = draw_question(t, kernels, random);
     ask(t, kernels, &q);
     r->cases++;
@@ -272,7 +289,7 @@ lnt_status lnt_check_qgemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     const lnt_qgemm_kernels *const kernels[] = {lnt_kernels_of(level)->qgemm,
                                                 lnt_kernels_in_order(level)->qgemm};
     for (int i = 0; kernels[0] && i < CASES; i++)
-        check_case(t, kernels[i % 2], lnt_level_text(level), seed, &random, r);
+        check_case(t, kernels[i % 2], lnt_kernels_of(level)->int8, lnt_level_text(level), seed, &random, r);
     lnt_free(&lnt_malloc_allocator, t);
     return r->failures > before ? LNT_E_INTERNAL : LNT_OK;
 }
