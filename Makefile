@@ -322,7 +322,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(fi
 SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,bind control halves join load session model_info options plan resources \
              request states text trace) \
-         $(foreach f,attention attention_blocks cast cast_small conv conv_algorithm conv_depthwise conv_images conv_matrix conv_planes conv_stem \
+         $(foreach f,attention attention_blocks cast cast_small conv conv_algorithm conv_depthwise conv_images conv_matrix conv_planes conv_scale conv_stem \
              conv_transpose conv_winograd cumulative custom det dynamic_conv dynamic_matmul einsum einsum_product elementwise \
              embed_layernorm evaluate expand fourier gemm_store gridsample half_step linear_attention loss lpnorm matmul \
              op program program_map program_node qconv qlinear qreal random relayout reshape rnn \
@@ -330,7 +330,7 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
 # Where a library has every level, what prepares products and threads; on 64-bit ARM, where it has less room, what chooses
 # kernels, or moves single elements, too.
 SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(patsubst %,runtime/%.c,arena_blocks declared thread_pool) \
-             $(patsubst %,ops/%.c,data/concat data/data element image/col2im image/nms image/pooling image/resize \
+             $(patsubst %,ops/%.c,data/concat data/data element image/col2im image/nms image/pooling image/resize number \
              nbits/matmul_nbits product quant/qgemm_driver quant/qconv_depthwise quant/qconv_panels quant/qmatmul recurrent/rnn_int8 \
              recurrent/rnn_steps window rows/argmax rows/groupnorm rows/softmax) base/memory.c base/operand.c formats/hash.c)
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/clock.c ops/copy.c runtime/run.c \

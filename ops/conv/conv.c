@@ -320,7 +320,10 @@ static lnt_status bind_images(lnt_site *site)
         const lnt_conv_kind plain = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, false, false);
         if (plain == LNT_CONV_MATRIX && !site->in[1]->packed)
             return lnt_conv_bind_matrix(site, &g);
-        if (LNT_HAS_PLANES && plain == LNT_CONV_EACH && site->kernels->conv->plane)
+        const bool scales = lnt_conv_scales_planes(&g);
+        if (plain == LNT_CONV_EACH && scales && lnt_conv_may_scale(site, &store))
+            return lnt_conv_bind_scale(site, &g);
+        if (LNT_HAS_PLANES && plain == LNT_CONV_EACH && !scales && site->kernels->conv->plane)
             return lnt_conv_bind_planes(site, &g);
     }
     if (LNT_HAS_PLAIN_CONV && kind == LNT_CONV_EACH)

@@ -108,8 +108,8 @@ typedef enum lnt_conv_kind {
     LNT_CONV_STEM,      /* few channels, or few features: conv_stem.c, columns of a pixel side by side */
     LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
     LNT_CONV_POINTS,    /* the same as STEM of one tap: pixels are read in place */
-    LNT_CONV_EACH, /* a channel per group, or few features, from planes to planes: conv_planes.c; weights as ONNX has
-                      them */
+    LNT_CONV_EACH, /* a channel per group, or few features, from planes to planes: conv_planes.c, conv_scale.c;
+                      weights as ONNX has them */
     LNT_CONV_MATRIX /* one tap, or few features of a transposed one, from planes to planes: the weights, as ONNX has
                        them, times planes: conv_matrix.c */
 } lnt_conv_kind;
@@ -120,6 +120,9 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 
 /* Whatever the order. */
 bool lnt_conv_is_depthwise(const lnt_conv *c);
+
+/* Is it a factor for each plane (conv_scale.c)? */
+bool lnt_conv_scales_planes(const lnt_conv *c);
 
 /* Does each output of a transposed convolution have one tap? */
 bool lnt_conv_spreads(const lnt_conv *c);
@@ -132,9 +135,6 @@ enum {
     LNT_FOLD_CHANNELS = 8, /* at least */
     LNT_FOLD_LINE = 1 << 20
 };
-
-/* Is each output made of the input at its place? */
-bool lnt_has_one_tap(const lnt_window *w);
 
 /* Does each tap along x meet another stride phase (x modulo the stride), or is there one alone? */
 bool lnt_meets_phases(const lnt_window *w);
@@ -168,6 +168,11 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c, const lnt_
 lnt_status lnt_conv_bind_matrix(lnt_site *site, const lnt_conv *c);
 lnt_status lnt_conv_bind_spread(lnt_site *site, const lnt_conv *c); /* of a transposed one */
 lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *c);
+/* Has the level a kernel for that with these limits? */
+bool lnt_conv_may_scale(const lnt_site *site, const lnt_store *store);
+lnt_status lnt_conv_bind_scale(lnt_site *site, const lnt_conv *c);
+/* Weights of planes as ONNX has them, where a file keeps them packed for half arithmetic; or NULL: they are input 1. */
+lnt_status lnt_conv_plane_weights(lnt_site *site, const float **w);
 /* kind: STEM, PLANES or POINTS. */
 lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, lnt_conv_kind kind, const lnt_store *store);
 

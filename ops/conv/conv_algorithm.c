@@ -41,12 +41,17 @@ static bool has_few_features(const lnt_conv *c)
            (c->features > LNT_NARROW_COLUMNS || 2 * c->features * (depth / 16 + 8) > depth);
 }
 
-bool lnt_has_one_tap(const lnt_window *w)
+static bool has_one_tap(const lnt_window *w)
 {
     bool one = true;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         one &= w->kernel[a] == 1 && w->stride[a] == 1 && w->before[a] == 0 && w->in[a] == w->out[a];
     return one;
+}
+
+bool lnt_conv_scales_planes(const lnt_conv *c)
+{
+    return !LNT_TRIMMED && c->channels == 1 && !c->transposed && has_one_tap(&c->w);
 }
 
 bool lnt_conv_spreads(const lnt_conv *c)
@@ -65,7 +70,7 @@ static bool is_points(const lnt_conv *c, lnt_order in)
     int64_t pixels = c->batch;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         pixels = lnt_dim_mul(pixels, c->w.out[a]);
-    return in == LNT_ORDER_CHANNELS_LAST && lnt_has_one_tap(&c->w) && c->channels <= LNT_POINTS_MAX &&
+    return in == LNT_ORDER_CHANNELS_LAST && has_one_tap(&c->w) && c->channels <= LNT_POINTS_MAX &&
            c->features <= LNT_POINTS_MAX && at_least(pixels, LNT_STEM_PIXELS);
 }
 
@@ -76,13 +81,13 @@ static bool is_plane_by_plane(const lnt_window *w)
            w->in[0] == w->out[0] && w->in[0] != 0;
 }
 
-/* Images of two axes at most, of `least` pixels; vectors of LNT_PANEL hold as many of them as `lanes`. Where there is
- * one tap a plane is a line. */
+/* Images of two axes at most, of `least` pixels; vectors of LNT_PANEL hold as many of them as `lanes`. Planes that
+ * are scaled are a line each. */
 static bool has_planes(const lnt_conv *c, int64_t least, int64_t lanes)
 {
     const int64_t width = c->w.out[2], pixels = lnt_dim_mul(c->w.out[1], width);
-    if (lnt_has_one_tap(&c->w))
-        return !c->transposed && at_least(lnt_dim_mul(c->w.out[0], pixels), LNT_PLANE_SCALED);
+    if (lnt_conv_scales_planes(c))
+        return at_least(lnt_dim_mul(c->w.out[0], pixels), LNT_PLANE_SCALED);
     if (width > 0 && LNT_PANEL * width < lanes * (int64_t)lnt_round_up((size_t)width, LNT_PANEL))
         return false;
     return !c->transposed && is_plane_by_plane(&c->w) && c->w.in[0] == 1 && at_least(pixels, least);
@@ -102,7 +107,7 @@ bool lnt_conv_joins_lines(const lnt_conv *c)
            (lnt_meets_phases(w) ||
             (w->stride[1] == 1 &&
              (width < LNT_STEM_SHORT_LINE || empty * c->features * w->kernel[1] > COPIED * width))) &&
-           c->features >= LNT_PANEL && !lnt_has_one_tap(w);
+           c->features >= LNT_PANEL && !has_one_tap(w);
 }
 
 static bool is_met_whole(const lnt_window *w)
@@ -166,7 +171,7 @@ static bool folds_taps(const lnt_conv *c)
 static bool makes_planes(const lnt_conv *c)
 {
     const int64_t taps = lnt_volume(c->w.kernel);
-    return LNT_HAS_PLANES && !lnt_has_one_tap(&c->w) && c->channels * taps <= LNT_SOME_DEPTH &&
+    return LNT_HAS_PLANES && !has_one_tap(&c->w) && c->channels * taps <= LNT_SOME_DEPTH &&
            c->w.kernel[1] >= c->w.stride[1] && (taps > 1 || c->channels <= LNT_STEM_RUN_MAX) &&
            c->features >= LNT_STEM_FEATURES_MIN && has_runs(c) &&
            !(c->groups > 1 && lnt_depthwise_widens(c->channels, c->features));
@@ -175,7 +180,7 @@ static bool makes_planes(const lnt_conv *c)
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
 {
     const bool planes = LNT_HAS_PLAIN_CONV && in == LNT_ORDER_PLAIN && !writes_pixels;
-    const bool rows = LNT_HAS_PLANES && planes && !adds && !lnt_has_one_tap(&c->w) && has_group_rows(c);
+    const bool rows = LNT_HAS_PLANES && planes && !adds && !has_one_tap(&c->w) && has_group_rows(c);
     if (lnt_conv_is_depthwise(c) && !(rows && c->channels > 1))
         return planes && c->channels == 1 && (is_met_whole(&c->w) || is_met_by_halves(&c->w)) &&
                        has_planes(c, LNT_PLANE_MIN,
@@ -191,7 +196,7 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
                                                                                 : LNT_CONV_PRODUCT;
     if (planes && !adds && makes_planes(c))
         return LNT_CONV_PLANES;
-    const lnt_conv_kind product = planes && lnt_has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
+    const lnt_conv_kind product = planes && has_one_tap(&c->w) ? LNT_CONV_MATRIX : LNT_CONV_PRODUCT;
     if (c->groups != 1 || adds)
         return product;
     const bool few_channels = has_few_channels(c) && has_lines(c), few_features = has_few_features(c);
@@ -199,7 +204,7 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
         return has_few_channels(c) && has_runs(c) && lnt_conv_in_planes(c, in) ? LNT_CONV_PLANES : product;
     const bool points = is_points(c, in);
     const bool copies = in == LNT_ORDER_CHANNELS_LAST || lnt_conv_few_channels(c->channels);
-    if (few_channels || (few_features && has_lines(c) && copies && !lnt_has_one_tap(&c->w)) ||
+    if (few_channels || (few_features && has_lines(c) && copies && !has_one_tap(&c->w)) ||
         (points && (few_features || c->features > LNT_NARROW_COLUMNS)))
         return points ? LNT_CONV_POINTS : LNT_CONV_STEM;
     return LNT_CONV_PRODUCT;

@@ -3,15 +3,11 @@
  *
  * The lines that a band of rows reads are copied with their padding into scratch memory: at stride 2 pixels with an
  * even index, then those with an odd one, so that what vectors of outputs meet is side by side. Lines that are between
- * those of a kernel of one line are not copied. Planes are one thread's, in its caches.
- *
- * Of one tap a plane is scaled where it lies, whatever its axes. */
+ * those of a kernel of one line are not copied. Planes are one thread's, in its caches. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_kernels.h"
-#include "ops/elementwise/program_kernels.h"
-#include "ops/rows/row.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,15 +16,13 @@ typedef struct planes {
     lnt_conv g;
     lnt_store store;
     const lnt_conv_kernels *kernels;
-    const lnt_row_kernels *row; /* of one tap, whose planes are scaled; or these are clamped, too */
-    lnt_instr_fn scale_clip;
-    int64_t count, bands; /* groups of all images, or planes; of each */
+    int64_t count, bands; /* groups of all images; of a plane */
     int64_t band, line;   /* rows; floats of a line in scratch memory, */
     int64_t phase, lines; /* and of each phase of it; a channel has so many lines, */
     int64_t apart, step;  /* each so many of the image's behind the one before; lines from row to row */
     size_t *tap;          /* where all taps stand, in floats */
     size_t thread_bytes;
-    const float *w; /* NULL where weights are not packed */
+    const float *w; /* see lnt_conv_plane_weights */
 } planes;
 
 typedef struct planes_call {
@@ -119,63 +113,20 @@ static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
-/* Where part `band` of a plane begins: at a whole vector. */
-static int64_t part_at(const planes *p, int64_t band)
-{
-    const int64_t pixels = lnt_volume(p->g.w.out);
-    return band < p->bands ? lnt_cut(pixels, p->bands, band) & -LNT_PANEL : pixels;
-}
-
-/* Of one tap: parts of planes. */
-static lnt_status scale_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const planes_call *c = arg;
-    const planes *p = c->p;
-    const int64_t pixels = lnt_volume(p->g.w.out), features = p->g.features;
-    (void)k, (void)thread;
-    for (; begin < end; begin++) {
-        const int64_t plane = begin / p->bands, first = part_at(p, begin % p->bands),
-                      n = part_at(p, begin % p->bands + 1) - first,
-                      feature = plane % (p->g.groups * features);
-        const float *x = c->x + plane / features * pixels + first, *w = c->w + feature,
-                    bias = c->bias ? c->bias[feature] : 0, limits[] = {p->store.low, p->store.high};
-        float *y = c->y + plane * pixels + first;
-        if (p->row)
-            p->row->shift_scale(x, y, n, 0, *w, bias);
-        else
-            p->scale_clip(&(lnt_instr_args){y, {x, w, &bias}, {1}, limits, n, .more = 0});
-    }
-    return LNT_OK;
-}
-
-/* work: multiply-adds of a band or part. */
-static lnt_status run_all(lnt_kernel *k, const lnt_step *s, lnt_task_fn run, int64_t work, void *scratch)
-{
-    const planes *p = s->params;
-    planes_call c = {p, lnt_in(k, s, 0), p->w, NULL, lnt_out(k, s, 0), scratch};
-    if (!c.w)
-        c.w = lnt_in(k, s, 1);
-    if (p->store.bias >= 0)
-        c.bias = lnt_in(k, s, (unsigned)p->store.bias);
-    LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run, &c));
-    const lnt_conv_images none = {.element = sizeof(float)};
-    return lnt_conv_finish(k, s, &none, p->store.program);
-}
-
 static lnt_status run_planes(lnt_kernel *k, const lnt_step *s)
 {
     const planes *p = s->params;
     LNT_ASSERT(k->threads * p->thread_bytes <= s->scratch_bytes && p->line >= p->g.w.in[2]);
-    void *scratch = lnt_scratch(k, s);
-    memset(scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
+    planes_call c = {p, lnt_in(k, s, 0), p->w, NULL, lnt_out(k, s, 0), lnt_scratch(k, s)};
+    if (!c.w)
+        c.w = lnt_in(k, s, 1);
+    if (p->store.bias >= 0)
+        c.bias = lnt_in(k, s, (unsigned)p->store.bias);
+    memset(c.scratch, 0, k->threads * p->thread_bytes); /* beside what is copied it stays so */
     const int64_t work = p->band * p->g.w.out[2] * lnt_volume(p->g.w.kernel) * p->g.channels * p->g.features;
-    return run_all(k, s, run_bands, work, scratch);
-}
-
-static lnt_status run_scaled(lnt_kernel *k, const lnt_step *s)
-{
-    const planes *p = s->params;
-    return run_all(k, s, scale_parts, lnt_volume(p->g.w.out) / p->bands, NULL);
+    LNT_TRY(lnt_parallel(k, p->count * p->bands, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
+    const lnt_conv_images none = {.element = sizeof(float)};
+    return lnt_conv_finish(k, s, &none, p->store.program);
 }
 
 /* Lines in scratch memory; phases begin where vectors do, as loads of single lines are not shared. */
@@ -203,31 +154,6 @@ static bool plan_lines(const lnt_window *w, planes *p)
     return true;
 }
 
-static void bind_scaled(lnt_site *site, planes *p)
-{
-    p->scale_clip = site->kernels->program->instr[LNT_C_MUL_ADD_CLIP];
-    if (p->store.low == -INFINITY && p->store.high == INFINITY)
-        p->row = site->kernels->row;
-    p->bands = lnt_volume(p->g.w.out) / (2 * LNT_PLANE_BAND_PIXELS) + 1;
-    p->count = p->g.batch * p->g.groups * p->g.features;
-    site->step->run = run_scaled;
-}
-
-/* Of files whose weights half arithmetic multiplies elsewhere. */
-static lnt_status unpack_weights(lnt_site *site, planes *p)
-{
-    const lnt_operand *o = site->in[1];
-    if (!o->packed)
-        return LNT_OK;
-    size_t bytes;
-    float *w = lnt_operand_bytes(o, &bytes) ? lnt_bump_alloc(site->memory, bytes, site->err) : NULL;
-    if (!w)
-        return LNT_E_MEMORY;
-    lnt_unpack(o->packed, LNT_FLOAT, o->data, w);
-    p->w = w;
-    return LNT_OK;
-}
-
 lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
@@ -236,12 +162,8 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
         return LNT_E_MEMORY;
     p->g = *g;
     p->kernels = site->kernels->conv;
-    LNT_TRY(unpack_weights(site, p));
+    LNT_TRY(lnt_conv_plane_weights(site, &p->w));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
-    if (g->channels == 1 && lnt_has_one_tap(w)) {
-        bind_scaled(site, p);
-        return LNT_OK;
-    }
     p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (g->channels * w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;
     p->count = g->batch * g->groups;
