@@ -10,18 +10,25 @@
 /* Rows are gone through by blocks of AT_ONCE elements, VECTORS vectors of lanes of 32 bits. */
 enum { VL = LNT_VL, VECTORS = LNT_BYTE_VECTORS, AT_ONCE = VECTORS * VL };
 
-/* Runs block over whole blocks of n elements, the rest through a copy of them in a block's room. */
+/* Runs block over n elements of x, which is not y: the last block begins within the one before, or is a copy of all
+ * there are in a block's room. */
 #define INT8_LOOP(x_type, y_type, block)                                                                     \
     do {                                                                                                     \
-        int64_t i = 0;                                                                                       \
-        for (; i + AT_ONCE <= n; i += AT_ONCE)                                                               \
+        for (int64_t i = 0, last = n - AT_ONCE; last >= 0;) {                                                \
             block((const x_type *)x + i, (y_type *)y + i);                                                   \
-        if (i < n) {                                                                                         \
+            i += AT_ONCE;                                                                                    \
+            if (i > last) {                                                                                  \
+                if (i >= n)                                                                                  \
+                    break;                                                                                   \
+                i = last;                                                                                    \
+            }                                                                                                \
+        }                                                                                                    \
+        if (n > 0 && n < AT_ONCE) {                                                                          \
             x_type x_rest[AT_ONCE] = {0};                                                                    \
             y_type y_rest[AT_ONCE];                                                                          \
-            memcpy(x_rest, (const x_type *)x + i, (size_t)(n - i) * sizeof *x_rest);                         \
+            memcpy(x_rest, x, (size_t)n * sizeof *x_rest);                                                   \
             block(x_rest, y_rest);                                                                           \
-            memcpy((y_type *)y + i, y_rest, (size_t)(n - i) * sizeof *y_rest);                               \
+            memcpy(y, y_rest, (size_t)n * sizeof *y_rest);                                                   \
         }                                                                                                    \
     } while (0)
 
