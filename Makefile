@@ -330,11 +330,12 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
 # Where a library has every level, what prepares products and threads; on 64-bit ARM, where it has less room, what chooses
 # kernels, or moves single elements, too.
 SPARE += $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(patsubst %,runtime/%.c,arena_blocks declared thread_pool) \
-             $(patsubst %,ops/%.c,data/concat data/data element image/col2im image/nms image/pooling image/resize number \
-             nbits/matmul_nbits product quant/qgemm_driver quant/qconv_depthwise quant/qconv_panels quant/qmatmul recurrent/rnn_float \
-             recurrent/rnn_int8 recurrent/rnn_product recurrent/rnn_steps window rows/argmax rows/groupnorm rows/softmax) base/memory.c base/operand.c formats/hash.c)
+             $(patsubst %,ops/%.c,conv/conv_winograd_line conv/conv_winograd_square data/concat data/data element image/col2im \
+             image/nms image/pooling image/resize ml/find_key nbits/matmul_nbits number product quant/qgemm_driver \
+             quant/qconv_depthwise quant/qconv_panels quant/qmatmul recurrent/rnn_float recurrent/rnn_int8 \
+             recurrent/rnn_product recurrent/rnn_steps window rows/argmax rows/groupnorm rows/softmax) base/memory.c base/operand.c formats/hash.c)
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/clock.c ops/copy.c runtime/run.c \
-             $(patsubst %,ops/%.c,attention/rotary conv/conv_rows conv/conv_winograd_line conv/conv_winograd_square data/gather \
+             $(patsubst %,ops/%.c,attention/rotary conv/conv_rows data/gather \
              data/pad data/scatter data/select data/sort data/topk elementwise/binarizer elementwise/typed \
              elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/taps \
              quant/qconv_image quant/qflip quant/quantize_linear rows/batchnorm \

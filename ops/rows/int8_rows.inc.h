@@ -14,14 +14,11 @@ enum { VL = LNT_VL, VECTORS = LNT_BYTE_VECTORS, AT_ONCE = VECTORS * VL };
  * there are in a block's room. */
 #define INT8_LOOP(x_type, y_type, block)                                                                     \
     do {                                                                                                     \
-        for (int64_t i = 0, last = n - AT_ONCE; last >= 0;) {                                                \
-            block((const x_type *)x + i, (y_type *)y + i);                                                   \
-            i += AT_ONCE;                                                                                    \
-            if (i > last) {                                                                                  \
-                if (i >= n)                                                                                  \
-                    break;                                                                                   \
-                i = last;                                                                                    \
-            }                                                                                                \
+        for (int64_t i = 0, last = n - AT_ONCE; last >= 0; i = last) {                                       \
+            for (; i <= last; i += AT_ONCE)                                                                  \
+                block((const x_type *)x + i, (y_type *)y + i);                                               \
+            if (i == n)                                                                                      \
+                break;                                                                                       \
         }                                                                                                    \
         if (n > 0 && n < AT_ONCE) {                                                                          \
             x_type x_rest[AT_ONCE] = {0};                                                                    \
