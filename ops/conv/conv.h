@@ -97,6 +97,9 @@ lnt_status lnt_conv_bind_floats(lnt_site *site, const lnt_conv *c, lnt_conv_weig
 lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_conv_weights *w,
                                    const void **b);
 
+/* Of a packed constant as ONNX has them, in floats that live as long as the site's step. */
+lnt_status lnt_conv_plain_weights(lnt_site *site, const float **plain);
+
 /* float16, bfloat16 and double: bind_float is the float kernel's bind function. */
 lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site));
 
@@ -171,8 +174,6 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *c);
 /* Has the level a kernel for that with these limits? */
 bool lnt_conv_may_scale(const lnt_site *site, const lnt_store *store);
 lnt_status lnt_conv_bind_scale(lnt_site *site, const lnt_conv *c);
-/* Weights of planes as ONNX has them, where a file keeps them packed for half arithmetic; or NULL: they are input 1. */
-lnt_status lnt_conv_plane_weights(lnt_site *site, const float **w);
 /* kind: STEM, PLANES or POINTS. */
 lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, lnt_conv_kind kind, const lnt_store *store);
 

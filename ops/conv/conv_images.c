@@ -286,21 +286,33 @@ lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_wei
     return LNT_OK;
 }
 
+lnt_status lnt_conv_plain_weights(lnt_site *site, const float **plain)
+{
+    const lnt_operand *o = site->in[1];
+    size_t bytes;
+    if (!lnt_shape_bytes(o->dims, o->rank, sizeof **plain, &bytes))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
+    float *floats = lnt_bump_alloc(site->memory, bytes, site->err);
+    if (!floats)
+        return LNT_E_MEMORY;
+    lnt_unpack(o->packed, LNT_FLOAT, o->data, floats);
+    *plain = floats;
+    return LNT_OK;
+}
+
 /* Constant panels, as a depthwise convolution's weights. */
 static lnt_status lay_out_depthwise(lnt_site *site, lnt_conv_weights *w)
 {
-    const lnt_operand *o = site->in[1];
-    const size_t count = (size_t)lnt_operand_count(o);
-    lnt_packed record = *o->packed;
+    lnt_packed record = *site->in[1]->packed;
+    const float *plain;
     size_t bytes;
     record.layout = LNT_LAYOUT_DEPTHWISE_F32;
     if (!lnt_packed_bytes(&record, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
-    float *floats = lnt_bump_alloc(site->memory, bytes + count * sizeof *floats, site->err);
+    LNT_TRY(lnt_conv_plain_weights(site, &plain));
+    float *floats = lnt_bump_alloc(site->memory, bytes, site->err);
     if (!floats)
         return LNT_E_MEMORY;
-    float *plain = floats + bytes / sizeof *floats;
-    lnt_unpack(o->packed, LNT_FLOAT, o->data, plain);
     lnt_pack(&record, LNT_FLOAT, plain, floats);
     w->widened = floats;
     return LNT_OK;

@@ -22,7 +22,7 @@ typedef struct planes {
     int64_t apart, step;  /* each so many of the image's behind the one before; lines from row to row */
     size_t *tap;          /* where all taps stand, in floats */
     size_t thread_bytes;
-    const float *w; /* see lnt_conv_plane_weights */
+    const float *w; /* NULL: those of input 1 */
 } planes;
 
 typedef struct planes_call {
@@ -162,7 +162,8 @@ lnt_status lnt_conv_bind_planes(lnt_site *site, const lnt_conv *g)
         return LNT_E_MEMORY;
     p->g = *g;
     p->kernels = site->kernels->conv;
-    LNT_TRY(lnt_conv_plane_weights(site, &p->w));
+    if (site->in[1]->packed)
+        LNT_TRY(lnt_conv_plain_weights(site, &p->w));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
     p->band = lnt_least(w->out[1], LNT_PLANE_BAND_PIXELS / (g->channels * w->out[2] + 1) + 1);
     p->bands = p->band ? (w->out[1] + p->band - 1) / p->band : 0;

@@ -15,7 +15,7 @@ typedef struct scale_planes {
     int64_t planes, pixels;    /* of all images' outputs; of each */
     int64_t parts;             /* of a plane */
     int64_t features, outputs; /* of a group: planes of the output for one of the input; of an image */
-    const float *w;            /* see lnt_conv_plane_weights */
+    const float *w;            /* NULL: those of input 1 */
 } scale_planes;
 
 typedef struct scale_call {
@@ -75,27 +75,13 @@ bool lnt_conv_may_scale(const lnt_site *site, const lnt_store *store)
     return !clamps(store) || site->kernels->program->takes_rows;
 }
 
-lnt_status lnt_conv_plane_weights(lnt_site *site, const float **w)
-{
-    const lnt_operand *o = site->in[1];
-    size_t bytes;
-    *w = NULL;
-    if (!o->packed)
-        return LNT_OK;
-    float *made = lnt_operand_bytes(o, &bytes) ? lnt_bump_alloc(site->memory, bytes, site->err) : NULL;
-    if (!made)
-        return LNT_E_MEMORY;
-    lnt_unpack(o->packed, LNT_FLOAT, o->data, made);
-    *w = made;
-    return LNT_OK;
-}
-
 lnt_status lnt_conv_bind_scale(lnt_site *site, const lnt_conv *g)
 {
     scale_planes *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
-    LNT_TRY(lnt_conv_plane_weights(site, &p->w));
+    if (site->in[1]->packed)
+        LNT_TRY(lnt_conv_plain_weights(site, &p->w));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &p->store));
     p->scale_clip = site->kernels->program->instr[LNT_C_MUL_ADD_CLIP];
     if (!clamps(&p->store))
